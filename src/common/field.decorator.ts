@@ -1,0 +1,61 @@
+import { Prop } from '@nestjs/mongoose';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+
+/**
+ * What a stored field holds: `text` (not empty), `id` (see id-rule), `price` (a finite number above 0),
+ * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB), `list` (of sub-documents).
+ */
+export type FieldKind = 'text' | 'id' | 'price' | 'date' | 'objectId' | 'list';
+
+export interface FieldOptions {
+  readonly kind: FieldKind;
+  readonly description: string;
+  readonly example: unknown;
+  /** The values that a record may have. Other writers' unknown values are served all the same. */
+  readonly values?: readonly string[];
+  /** A record may lack it. */
+  readonly optional?: boolean;
+  /** Made by MongoDB: a record may not have it. */
+  readonly generated?: boolean;
+  /** Class of the elements of a `list`. */
+  readonly of?: new () => object;
+}
+
+export interface StoredFieldRule extends FieldOptions {
+  readonly name: string;
+}
+
+const fieldsOf = new Map<object, readonly StoredFieldRule[]>();
+
+/** The fields of a class, in the order of their declaration. */
+export function listFields(type: object): readonly StoredFieldRule[] {
+  return fieldsOf.get(type) ?? [];
+}
+
+/**
+ * Declares a stored field, once: what Mongoose stores, what OpenAPI documents, what an answer shows and
+ * what an imported record must satisfy are derived from it.
+ */
+export function StoredField(options: FieldOptions): PropertyDecorator {
+  return (target, key) => {
+    const field = { ...options, name: String(key) };
+    fieldsOf.set(target.constructor, [...listFields(target.constructor), field]);
+    if (!field.generated) Prop(storage(field))(target, key);
+    ApiPropertyOptional(documentation(field))(target, key);
+  };
+}
+
+function storage({ kind, of, optional, values }: FieldOptions) {
+  if (kind === 'list') return { type: [of], required: true };
+  const type = { price: Number, date: Date }[kind as string] ?? String;
+  return { type, required: !optional, ...(values && { enum: [...values] }) };
+}
+
+function documentation({ kind, of, description, example, values }: FieldOptions) {
+  if (kind === 'list') return { description, type: [of as never] };
+  if (kind === 'price') return { description, example, type: 'number' as const };
+  if (kind === 'date')
+    return { description, example, type: 'string' as const, format: 'date-time' };
+  if (!values) return { description, example, type: 'string' as const };
+  return { description, example, anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }] };
+}

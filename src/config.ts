@@ -1,0 +1,127 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { MongoClient } from 'mongodb';
+import { LEVELS, type LogLevel } from './telemetry/log-level.js';
+
+/** Says what a value must be; never what it was, since it may be a secret. */
+class SettingFault extends Error {}
+
+type Parse<T> = (text: string) => T;
+
+function wholeNumber(minimum: number, maximum: number): Parse<number> {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d{1,15}$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new SettingFault(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}
+
+function oneOf<const T extends string>(...values: T[]): Parse<T> {
+  return (text) => {
+    const value = values.find((allowed) => allowed === text);
+    if (value !== undefined) return value;
+    throw new SettingFault(`must be one of ${values.join(', ')}`);
+  };
+}
+
+function boolean(text: string): boolean {
+  return oneOf('true', 'false')(text) === 'true';
+}
+
+function mongodbUri(text: string): string {
+  try {
+    // The driver's own parser decides; nothing connects before `connect()`.
+    void new MongoClient(text);
+    return text;
+  } catch {
+    throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
+  }
+}
+
+interface Setting {
+  readonly variable: string;
+  readonly property: string;
+  readonly parse: Parse<unknown>;
+}
+
+/** Every setting in the order of its declaration. */
+export const settings: Setting[] = [];
+
+function Env<T>(variable: string, parse: Parse<T>): PropertyDecorator {
+  return (_target, property) => {
+    settings.push({ variable, property: String(property), parse });
+  };
+}
+
+/** Every setting, once: comment, variable, rule, type and default. */
+export class Config {
+  /** TCP port to listen on; 0 lets the system choose. */
+  @Env('PORT', wholeNumber(0, 65535)) readonly port: number = 3000;
+
+  /** Address to listen on. */
+  @Env('HOST', String) readonly host: string = '0.0.0.0';
+
+  /** MongoDB connection string. Unset: the embedded MongoDB (never with NODE_ENV=production). */
+  @Env('MONGODB_URI', mongodbUri) readonly mongodbUri: string | undefined = undefined;
+
+  /** Where the embedded MongoDB keeps its data. */
+  @Env('EMBEDDED_DB_PATH', String) readonly embeddedDbPath: string = '.data/mongo';
+
+  /** Whether collections and indexes are made at start. */
+  @Env('DB_INIT', boolean) readonly dbInit: boolean = true;
+
+  /** Requests per minute and key, for keys without a limit of their own; 0: none. */
+  @Env('RATE_LIMIT_PER_MINUTE', wholeNumber(0, 1_000_000_000))
+  readonly rateLimitPerMinute: number = 600;
+
+  /** Memory for remembered markets and answers, in MiB; 0: off. */
+  @Env('CACHE_MAX_MB', wholeNumber(0, 1_000_000)) readonly cacheMaxMb: number = 64;
+
+  /** What is logged: this level and the graver ones. */
+  @Env('LOG_LEVEL', oneOf(...LEVELS)) readonly logLevel: LogLevel = 'info';
+
+  /** How a log line looks; unset: pretty on a terminal, else json. */
+  @Env('LOG_FORMAT', oneOf('json', 'pretty')) readonly logFormat: 'json' | 'pretty' = process.stdout
+    .isTTY
+    ? 'pretty'
+    : 'json';
+}
+
+/** Bad settings: one message with every fault, by name and never by value. */
+export class ConfigError extends Error {
+  constructor(faults: readonly string[]) {
+    super(`Bad settings:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+/**
+ * Reads the settings from the environment, and from `.env` in the working directory where the environment
+ * is silent. An empty variable is unset.
+ * @throws ConfigError naming every bad setting
+ */
+export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
+  const config: Config = new Config();
+  const faults: string[] = [];
+  for (const { variable, property, parse } of settings) {
+    const text = env[variable];
+    if (!text) continue;
+    try {
+      Object.assign(config, { [property]: parse(text) });
+    } catch (error) {
+      if (!(error instanceof SettingFault)) throw error;
+      faults.push(`${variable} ${error.message}`);
+    }
+  }
+  if (!env['MONGODB_URI'] && env['NODE_ENV'] === 'production') {
+    faults.push('MONGODB_URI must be set: the embedded MongoDB is not for production');
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const file = existsSync('.env') ? parseEnv(readFileSync('.env', 'utf8')) : {};
+  const set = Object.entries(process.env).filter(([, value]) => value);
+  return { ...file, ...Object.fromEntries(set) };
+}

@@ -1,0 +1,125 @@
+import { Schema, SchemaFactory } from '@nestjs/mongoose';
+import { StoredField } from '../common/field.decorator.js';
+
+export const MARKET_MOMENTS = ['live', 'prelive'] as const;
+export type MarketMoment = (typeof MARKET_MOMENTS)[number];
+
+export const MARKET_TYPES = [
+  'BTTS',
+  'MATCH_ODDS',
+  'OVER_UNDER',
+  'DOUBLE_CHANCE',
+  'UNDER_OVER_HT',
+] as const;
+export type MarketType = (typeof MARKET_TYPES)[number];
+
+export const MARKET_STATUSES = ['OPEN'] as const;
+
+/** What can be backed on a market, at which price. */
+@Schema({ _id: false, versionKey: false })
+export class Runner {
+  @StoredField({ kind: 'id', description: "Provider's runner identifier.", example: '1-home' })
+  readonly runnerId!: string;
+
+  @StoredField({ kind: 'text', description: 'Display name of the selection.', example: 'Over 2.5' })
+  readonly name!: string;
+
+  @StoredField({ kind: 'price', description: 'Decimal odds, as stored.', example: 1.85 })
+  readonly price!: number;
+
+  @StoredField({
+    kind: 'text',
+    description: 'The line that the selection is about, such as goals or a handicap.',
+    example: '2.5',
+    optional: true,
+  })
+  readonly line?: string;
+}
+
+/** A betting market of one provider on one event, with its runners. */
+@Schema({ collection: 'markets', versionKey: false, timestamps: true })
+export class Market {
+  @StoredField({
+    kind: 'objectId',
+    description: 'Record identifier.',
+    example: '692000000000000000000001',
+    generated: true,
+  })
+  readonly _id!: unknown;
+
+  @StoredField({
+    kind: 'date',
+    description: 'Creation time.',
+    example: '2026-11-21T07:03:00.044Z',
+    optional: true,
+  })
+  readonly createdAt!: Date;
+
+  @StoredField({
+    kind: 'date',
+    description: 'Time of the last update.',
+    example: '2026-11-21T07:03:00.044Z',
+    optional: true,
+  })
+  readonly updatedAt!: Date;
+
+  @StoredField({ kind: 'text', description: 'Name of the odds provider.', example: 'Northbook' })
+  readonly provider!: string;
+
+  @StoredField({ kind: 'text', description: 'Display name of the market.', example: 'Over/Under 2.5' })
+  readonly name!: string;
+
+  @StoredField({ kind: 'id', description: "Provider's market identifier.", example: 'nb-1001-ou25' })
+  readonly marketId!: string;
+
+  @StoredField({ kind: 'id', description: "Provider's event id.", example: 'nb-1001' })
+  readonly eventId!: string;
+
+  @StoredField({
+    kind: 'text',
+    description: 'Whether the market is offered before or during the event.',
+    example: 'live',
+    values: MARKET_MOMENTS,
+  })
+  readonly marketMoment!: MarketMoment;
+
+  @StoredField({
+    kind: 'text',
+    description: 'State of the market.',
+    example: 'OPEN',
+    values: MARKET_STATUSES,
+  })
+  readonly marketStatus!: string;
+
+  @StoredField({
+    kind: 'text',
+    description: 'What the market is about.',
+    example: 'OVER_UNDER',
+    values: MARKET_TYPES,
+  })
+  readonly marketType!: MarketType;
+
+  @StoredField({
+    kind: 'list',
+    description: 'The selections of the market with their prices.',
+    example: [],
+    of: Runner,
+  })
+  readonly runners!: Runner[];
+
+  @StoredField({ kind: 'id', description: "The service's own fixture id.", example: 'demo-fixture-1' })
+  readonly fixtureId!: string;
+}
+
+export const MarketSchema = SchemaFactory.createForClass(Market);
+
+/** What makes two records the same market. */
+export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;
+
+MarketSchema.index({ provider: 1, eventId: 1, marketId: 1 }, { unique: true, name: 'identity' });
+
+// One index for each look-up. `_id` right after the look-up's id gives the order of the answer without a
+// sort; the two filters behind it are judged on the index's own keys, so that only what is on the page is
+// fetched, and counting fetches nothing.
+MarketSchema.index({ eventId: 1, _id: 1, marketMoment: 1, marketType: 1 }, { name: 'by_event' });
+MarketSchema.index({ fixtureId: 1, _id: 1, marketMoment: 1, marketType: 1 }, { name: 'by_fixture' });

@@ -1,0 +1,2 @@
+export const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof LEVELS)[number];
