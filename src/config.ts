@@ -38,6 +38,12 @@ function mongodbUri(text: string): string {
   }
 }
 
+function redisUrl(text: string): string {
+  const { protocol, hostname } = URL.canParse(text) ? new URL(text) : {};
+  if (hostname && (protocol === 'redis:' || protocol === 'rediss:')) return text;
+  throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
+}
+
 interface Setting {
   readonly variable: string;
   readonly property: string;
@@ -73,6 +79,16 @@ export class Config {
   /** Requests per minute and key, for keys without a limit of their own; 0: none. */
   @Env('RATE_LIMIT_PER_MINUTE', wholeNumber(0, 1_000_000_000))
   readonly rateLimitPerMinute: number = 600;
+
+  /** Redis that the replicas count requests in together (redis:// or rediss://). Unset: each counts its own. */
+  @Env('REDIS_URL', redisUrl) readonly redisUrl: string | undefined = undefined;
+
+  /** Refused keys per minute and client address, before it has to wait; 0: no limit. */
+  @Env('AUTH_FAILURES_PER_MINUTE', wholeNumber(0, 1_000_000_000))
+  readonly authFailuresPerMinute: number = 600;
+
+  /** Whether a key may come in the query, where proxies' logs show it; false: only in the X-API-Key header. */
+  @Env('AUTH_ALLOW_QUERY_KEY', boolean) readonly authAllowQueryKey: boolean = true;
 
   /** Memory for remembered markets and answers, in MiB; 0: off. */
   @Env('CACHE_MAX_MB', wholeNumber(0, 1_000_000)) readonly cacheMaxMb: number = 64;

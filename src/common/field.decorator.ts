@@ -1,5 +1,5 @@
 import { Prop } from '@nestjs/mongoose';
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
 
 /**
  * What a stored field holds: `text` (not empty), `id` (see id-rule), `price` (a finite number above 0),
@@ -51,11 +51,15 @@ function storage({ kind, of, optional, values }: FieldOptions) {
   return { type, required: !optional, ...(values && { enum: [...values] }) };
 }
 
-function documentation({ kind, of, description, example, values }: FieldOptions) {
-  if (kind === 'list') return { description, type: [of as never] };
-  if (kind === 'price') return { description, example, type: 'number' as const };
-  if (kind === 'date')
-    return { description, example, type: 'string' as const, format: 'date-time' };
-  if (!values) return { description, example, type: 'string' as const };
-  return { description, example, anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }] };
+function documentation(field: FieldOptions): ApiPropertyOptions {
+  const { kind, of, description, example, values } = field;
+  if (kind === 'list') return { description, type: of, isArray: true };
+  if (kind === 'price') return { description, example, type: 'number' };
+  if (kind === 'date') return { description, example, type: 'string', format: 'date-time' };
+  if (!values) return { description, example, type: 'string' };
+  return {
+    description,
+    example,
+    anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }],
+  };
 }

@@ -66,10 +66,18 @@ export class Market {
   @StoredField({ kind: 'text', description: 'Name of the odds provider.', example: 'Northbook' })
   readonly provider!: string;
 
-  @StoredField({ kind: 'text', description: 'Display name of the market.', example: 'Over/Under 2.5' })
+  @StoredField({
+    kind: 'text',
+    description: 'Display name of the market.',
+    example: 'Over/Under 2.5',
+  })
   readonly name!: string;
 
-  @StoredField({ kind: 'id', description: "Provider's market identifier.", example: 'nb-1001-ou25' })
+  @StoredField({
+    kind: 'id',
+    description: "Provider's market identifier.",
+    example: 'nb-1001-ou25',
+  })
   readonly marketId!: string;
 
   @StoredField({ kind: 'id', description: "Provider's event id.", example: 'nb-1001' })
@@ -107,7 +115,11 @@ export class Market {
   })
   readonly runners!: Runner[];
 
-  @StoredField({ kind: 'id', description: "The service's own fixture id.", example: 'demo-fixture-1' })
+  @StoredField({
+    kind: 'id',
+    description: "The service's own fixture id.",
+    example: 'demo-fixture-1',
+  })
   readonly fixtureId!: string;
 }
 
@@ -122,4 +134,7 @@ MarketSchema.index({ provider: 1, eventId: 1, marketId: 1 }, { unique: true, nam
 // sort; the two filters behind it are judged on the index's own keys, so that only what is on the page is
 // fetched, and counting fetches nothing.
 MarketSchema.index({ eventId: 1, _id: 1, marketMoment: 1, marketType: 1 }, { name: 'by_event' });
-MarketSchema.index({ fixtureId: 1, _id: 1, marketMoment: 1, marketType: 1 }, { name: 'by_fixture' });
+MarketSchema.index(
+  { fixtureId: 1, _id: 1, marketMoment: 1, marketType: 1 },
+  { name: 'by_fixture' },
+);

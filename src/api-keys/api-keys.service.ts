@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import type { Model } from 'mongoose';
+import { StoredApiKey } from './api-key.schema.js';
+import { DEMO_KEY } from './demo-key.js';
+import { generateKey, hashKey, keyIdOf } from './key-form.js';
+
+export interface NewKey {
+  readonly name: string;
+  readonly expiresInMs?: number;
+  /** Requests per minute, 0: no limit. Unset: the server's default. */
+  readonly rateLimit?: number;
+}
+
+/** A key just made: the only moment at which it is seen. */
+export interface IssuedKey {
+  readonly key: string;
+  readonly record: StoredApiKey;
+}
+
+/** What was asked can't be done to this key. */
+export class KeyFault extends Error {}
+
+/** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
+@Injectable()
+export class ApiKeysService {
+  constructor(@InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>) {}
+
+  async create({ name, expiresInMs, rateLimit }: NewKey): Promise<IssuedKey> {
+    const createdAt = new Date();
+    const expiresAt = expiresInMs ? new Date(createdAt.getTime() + expiresInMs) : undefined;
+    return this.issue({ name, createdAt, expiresAt, rateLimit });
+  }
+
+  /** All keys, the newest last. */
+  async list(): Promise<StoredApiKey[]> {
+    return this.model.find().sort({ createdAt: 1, _id: 1 }).lean();
+  }
+
+  /** Ends a key for good; one revoked before keeps its time. */
+  async revoke(id: string): Promise<StoredApiKey> {
+    await this.model.updateOne({ _id: id, revokedAt: null }, { $set: { revokedAt: new Date() } });
+    return this.find(id);
+  }
+
+  /**
+   * Makes a key of the same name, limit and length of life that takes the place of another, which goes on
+   * working for the overlap.
+   */
+  async rotate(id: string, { overlapMs }: { readonly overlapMs: number }): Promise<IssuedKey> {
+    const old = await this.find(id);
+    const createdAt = new Date();
+    demandRotatable(old, createdAt);
+    const issued = await this.issue({
+      name: old.name,
+      createdAt,
+      expiresAt: old.expiresAt && new Date(+createdAt + (+old.expiresAt - +old.createdAt)),
+      rateLimit: old.rateLimit,
+      rotatedFrom: id,
+    });
+    // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.
+    const { matchedCount } = await this.model.updateOne(
+      { _id: id, revokedAt: null, rotatedTo: null },
+      {
+        $set: { rotatedTo: issued.record._id },
+        $min: { expiresAt: new Date(+createdAt + overlapMs) },
+      },
+    );
+    if (matchedCount === 1) return issued;
+    await this.model.deleteOne({ _id: issued.record._id });
+    throw new KeyFault('The key was revoked or rotated at this very moment.');
+  }
+
+  /** Puts the public demo key in, unless it is there: a revoked one stays revoked. */
+  async ensureDemoKey(): Promise<void> {
+    await this.model.updateOne(
+      { _id: keyIdOf(DEMO_KEY) },
+      { $setOnInsert: { name: 'demo', hash: hashKey(DEMO_KEY), createdAt: new Date() } },
+      { upsert: true },
+    );
+  }
+
+  private async issue(fields: Omit<StoredApiKey, '_id' | 'hash'>): Promise<IssuedKey> {
+    const key = generateKey();
+    const record = { _id: keyIdOf(key) ?? '', hash: hashKey(key), ...fields };
+    await this.model.create(record);
+    return { key, record };
+  }
+
+  private async find(id: string): Promise<StoredApiKey> {
+    const record = await this.model.findById(id).lean();
+    if (!record) throw new KeyFault('There is no key with this id.');
+    return record;
+  }
+}
+
+function demandRotatable({ revokedAt, rotatedTo, expiresAt }: StoredApiKey, now: Date): void {
+  if (revokedAt) throw new KeyFault('The key is revoked.');
+  if (rotatedTo) throw new KeyFault(`The key was rotated already: ${rotatedTo} took its place.`);
+  if (expiresAt && expiresAt <= now) throw new KeyFault('The key has expired.');
+}

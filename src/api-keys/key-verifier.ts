@@ -1,0 +1,168 @@
+import { Injectable } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import { LRUCache } from 'lru-cache';
+import type { Model } from 'mongoose';
+import { Problem } from '../common/problem.js';
+import { Database, READ_BUDGET_MS } from '../database/database.js';
+import { StoredApiKey, type ApiKey } from './api-key.schema.js';
+import { keyIdOf, matchesHash } from './key-form.js';
+
+/** Why a key is refused: for the log, never for the caller. */
+export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired';
+
+/** A record is believed this long after the read that brought it began: a revoked key dies within it. */
+const TRUST_MS = 2_000;
+/** Records in use are read again this long after, all in one query, so that no request waits for it. */
+const REFRESH_AFTER_MS = 1_000;
+const REFRESH_AGAIN_AFTER_MS = 250;
+/** Ids held in memory, some 500 bytes each; as many again that nobody has. */
+const MAX_REMEMBERED = 10_000;
+
+interface Remembered {
+  readonly record: StoredApiKey;
+  readonly apiKey: ApiKey;
+  /** Monotonic time at which the read began. */
+  readonly readAt: number;
+  usedSince: boolean;
+}
+
+/**
+ * Tells good keys from others, in memory as far as possible. Records are remembered by id, so that memory
+ * holds no key, and ids without a record apart from them, so that a flood of invented keys drives out no
+ * good one.
+ */
+@Injectable()
+export class KeyVerifier {
+  private readonly known = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });
+  private readonly unknown = new LRUCache<string, true>({
+    max: MAX_REMEMBERED,
+    ttl: TRUST_MS,
+    ttlResolution: 0,
+  });
+  private readonly lookups = new Map<string, Promise<Remembered | undefined>>();
+  private forgottenAt = -Infinity;
+  private refreshing = false;
+  private lastRefreshAt = -Infinity;
+
+  constructor(
+    @InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>,
+    private readonly database: Database,
+  ) {}
+
+  /** What memory knows of a key; undefined when only MongoDB can tell. */
+  recall(key: string): ApiKey | Refusal | undefined {
+    const id = keyIdOf(key);
+    if (!id) return 'malformed';
+    const remembered = this.known.get(id);
+    if (!remembered) return this.unknown.has(id) ? 'unknown' : undefined;
+    const age = performance.now() - remembered.readAt;
+    if (age >= TRUST_MS) return undefined;
+    remembered.usedSince = true;
+    if (age >= REFRESH_AFTER_MS) void this.refresh();
+    return judge(remembered, key);
+  }
+
+  /** Whether the key was good when its record was last read, however long ago. */
+  wasGood(key: string): boolean {
+    const remembered = this.known.get(keyIdOf(key) ?? '');
+    return remembered !== undefined && typeof judge(remembered, key) !== 'string';
+  }
+
+  /**
+   * Reads the record of a well-formed key. Requests that ask for one id at the same time share a query.
+   * @throws Problem when MongoDB can't tell
+   */
+  async lookUp(key: string): Promise<ApiKey | Refusal> {
+    const id = keyIdOf(key);
+    if (!id) return 'malformed';
+    const lookup = this.lookups.get(id) ?? this.startLookup(id);
+    const remembered = await lookup;
+    return remembered ? judge(remembered, key) : 'unknown';
+  }
+
+  /** Drops what is remembered of an id, and what reads that have begun will bring: its record has changed. */
+  forget(id: string): void {
+    this.forgottenAt = performance.now();
+    this.known.delete(id);
+    this.unknown.delete(id);
+  }
+
+  private startLookup(id: string): Promise<Remembered | undefined> {
+    const lookup = this.read([id])
+      .then(([remembered]) => remembered)
+      .finally(() => this.lookups.delete(id));
+    this.lookups.set(id, lookup);
+    return lookup;
+  }
+
+  /** Reads again the keys that were used since their last read. Fails in silence: requests will tell. */
+  private async refresh(): Promise<void> {
+    const now = performance.now();
+    if (this.refreshing || now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
+    this.refreshing = true;
+    this.lastRefreshAt = now;
+    const used = [...this.known.entries()].filter(([, remembered]) => remembered.usedSince);
+    try {
+      await this.read(used.map(([id]) => id));
+    } catch {
+      // Once the records are too old to be believed, requests read them and learn what is wrong.
+    } finally {
+      this.refreshing = false;
+    }
+  }
+
+  private async read(ids: readonly string[]): Promise<(Remembered | undefined)[]> {
+    const readAt = performance.now();
+    const records = await this.fetch(ids);
+    return ids.map((id) => {
+      const record = records.get(id);
+      const found = record && { record, apiKey: publicPart(record), readAt, usedSince: false };
+      if (readAt > this.forgottenAt) this.remember(id, readAt, found);
+      return found;
+    });
+  }
+
+  private remember(id: string, readAt: number, found: Remembered | undefined): void {
+    const earlier = this.known.get(id);
+    if (earlier && earlier.readAt > readAt) return;
+    if (found) {
+      this.known.set(id, found);
+      return;
+    }
+    this.known.delete(id);
+    this.unknown.set(id, true);
+  }
+
+  private async fetch(ids: readonly string[]): Promise<Map<string, StoredApiKey>> {
+    try {
+      const records = await this.database.read(READ_BUDGET_MS.key, (options) =>
+        this.model.collection
+          .find<StoredApiKey>({ _id: { $in: [...ids] as never[] } }, options)
+          .batchSize(ids.length)
+          .toArray(),
+      );
+      return new Map(records.map((record) => [record._id, record]));
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
+      // For a caller whose key can't be checked it's all the same why.
+      throw new Problem(
+        'database_unavailable',
+        'The key cannot be checked now. Please try again.',
+        {
+          headers: { 'Retry-After': '1' },
+        },
+      );
+    }
+  }
+}
+
+function publicPart({ _id: id, name, rateLimit }: StoredApiKey): ApiKey {
+  return { id, name, ...(typeof rateLimit === 'number' && { rateLimit }) };
+}
+
+function judge({ record, apiKey }: Remembered, key: string): ApiKey | Refusal {
+  if (!matchesHash(key, record.hash)) return 'unknown';
+  if (record.revokedAt) return 'revoked';
+  if (record.expiresAt && record.expiresAt.getTime() <= Date.now()) return 'expired';
+  return apiKey;
+}

@@ -1,0 +1,35 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { ApiKeyGuard } from './api-keys/api-key.guard.js';
+import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { LimitsModule } from './api-keys/limits.module.js';
+import { RateLimitGuard } from './api-keys/rate-limit.guard.js';
+import { InputPipe } from './common/input.pipe.js';
+import { ProblemFilter } from './common/problem.filter.js';
+import type { Config } from './config.js';
+import { DatabaseModule } from './database/database.module.js';
+import { HealthModule } from './health/health.module.js';
+import { MarketsModule } from './markets/markets.module.js';
+
+/** The service. What every request meets stands here, in its order, so that no test can forget it. */
+@Module({})
+export class AppModule {
+  static with(config: Config): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        DatabaseModule.with(config),
+        ApiKeysModule,
+        LimitsModule,
+        MarketsModule,
+        HealthModule,
+      ],
+      providers: [
+        { provide: APP_GUARD, useClass: ApiKeyGuard },
+        { provide: APP_GUARD, useClass: RateLimitGuard },
+        { provide: APP_PIPE, useClass: InputPipe },
+        { provide: APP_FILTER, useClass: ProblemFilter },
+      ],
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import { AppModule } from './app.module.js';
+import { HttpServerAdapter } from './common/http-server.js';
+import { methodCheck } from './common/method-check.js';
+import { requestContext } from './common/request-context.js';
+import type { Config } from './config.js';
+import { setUpDocs } from './docs/api-docs.js';
+import { NestLogger } from './telemetry/logger.js';
+import { requestLog } from './telemetry/request-log.js';
+
+/** The application as the server runs it and as the tests ask it: ready, but neither listening nor connected. */
+export async function createApp(config: Config, logger: Logger): Promise<NestExpressApplication> {
+  const adapter = new HttpServerAdapter();
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config), adapter, {
+    bodyParser: false,
+    logger: new NestLogger(logger),
+    abortOnError: false,
+  });
+  app.use(requestLog(logger));
+  app.use(requestContext);
+  app.use(securityHeaders());
+  app.use(methodCheck(adapter.getInstance()));
+  setUpDocs(app);
+  await app.init();
+  return app;
+}
+
+/** Swagger UI needs its inline parts, and must work over plain http; TLS and its HSTS are the proxy's. */
+function securityHeaders() {
+  return helmet({
+    strictTransportSecurity: false,
+    contentSecurityPolicy: {
+      directives: {
+        upgradeInsecureRequests: null,
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+      },
+    },
+  });
+}

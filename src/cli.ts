@@ -1,0 +1,127 @@
+#!/usr/bin/env node
+import { NestFactory } from '@nestjs/core';
+import { Command, CommanderError } from 'commander';
+import { setTimeout as delay } from 'node:timers/promises';
+import { addKeysCommands } from './api-keys/keys.commands.js';
+import { CliModule } from './cli.module.js';
+import {
+  CommandFailure,
+  UsageFault,
+  type CommandContext,
+  type RunCommand,
+} from './common/command.js';
+import { loadConfig, type Config } from './config.js';
+import { Database } from './database/database.js';
+import { addDbCommands } from './database/db.commands.js';
+import { openEmbedded } from './database/embedded/embedded.js';
+import { addImportCommand } from './markets/import/import.command.js';
+
+const DONE = 0;
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/** How long a command may take to end after a signal, before it is left where it is. Milliseconds. */
+const GRACE_MS = 5_000;
+
+const say = (message: string) => void process.stderr.write(`${message}\n`);
+
+const print: CommandContext['print'] = ({ json, text }) =>
+  void process.stdout.write(`${program.opts()['json'] ? JSON.stringify(json) : text}\n`);
+
+const program = new Command('markets-odds')
+  .description('The commands of the Markets Odds Service.')
+  .option('--json', 'print one JSON document on stdout, and nothing else there')
+  .configureHelp({ showGlobalOptions: true })
+  .showHelpAfterError('(--help shows what is possible)')
+  .exitOverride();
+
+addKeysCommands(program, run);
+addImportCommand(program, run);
+addDbCommands(program, run);
+
+/** Runs a command's handler with the application, and ends the application after it. */
+function run<Args extends unknown[]>(
+  handler: (context: CommandContext, ...args: Args) => Promise<void>,
+): ReturnType<RunCommand> {
+  return async (...args) => {
+    const signal = stopSignal();
+    const given = loadConfig();
+    const embedded = given.mongodbUri ? undefined : await openEmbedded(given.embeddedDbPath, say);
+    try {
+      const config = { ...given, mongodbUri: given.mongodbUri ?? embedded?.uri };
+      await withApplication(config, signal, (context) => handler(context, ...(args as Args)));
+    } finally {
+      await embedded?.close();
+    }
+  };
+}
+
+async function withApplication(
+  config: Config,
+  signal: AbortSignal,
+  work: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  const app = await NestFactory.createApplicationContext(CliModule.with(config), {
+    logger: false,
+    abortOnError: false,
+  });
+  try {
+    await app.get(Database).connect().catch(unreachable);
+    signal.throwIfAborted();
+    await Promise.race([work({ app, signal, print, say }), graceAfter(signal)]);
+  } finally {
+    await app.close();
+  }
+}
+
+function unreachable(error: unknown): never {
+  throw new CommandFailure(`MongoDB can't be reached: ${messageOf(error)}`);
+}
+
+/** Aborted by the first SIGINT or SIGTERM; the second ends the process. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(FAILED);
+      controller.abort(new CommandFailure(`stopped by ${name}`));
+    });
+  }
+  return controller.signal;
+}
+
+/** Fails some time after the signal, for commands that wait for something that does not come. */
+function graceAfter(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => {
+      void delay(GRACE_MS).then(() => reject(signal.reason as Error));
+    });
+  });
+}
+
+function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replace(/\/\/[^/\s]*@/g, '//');
+}
+
+async function main(): Promise<number> {
+  try {
+    await program.parseAsync();
+    return DONE;
+  } catch (error) {
+    // Commander has said what is wrong already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USAGE;
+    say(`error: ${messageOf(error)}`);
+    return error instanceof UsageFault ? WRONG_USAGE : FAILED;
+  }
+}
+
+// Whoever read our output may have seen enough.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+const exitCode = await main();
+process.stdout.write('', () => process.exit(exitCode));

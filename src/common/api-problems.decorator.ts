@@ -1,0 +1,37 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { PROBLEM_MEDIA_TYPE, ProblemBody, PROBLEMS, type ProblemCode } from './problem.js';
+
+/** Headers that problems of a code carry beside those of every answer. */
+const HEADERS: Partial<Record<ProblemCode, Record<string, string>>> = {
+  unauthorized: { 'WWW-Authenticate': 'How to authenticate.' },
+  method_not_allowed: { Allow: 'The methods that are offered.' },
+  rate_limited: { 'Retry-After': 'Seconds to wait.' },
+  database_unavailable: { 'Retry-After': 'Seconds to wait.' },
+};
+
+/** Documents the problems that a route can answer with: one response for each status. */
+export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDecorator {
+  const statuses = [...new Set(codes.map((code) => PROBLEMS[code].status))];
+  return applyDecorators(
+    ApiExtraModels(ProblemBody),
+    ...statuses.map((status) => {
+      const same = codes.filter((code) => PROBLEMS[code].status === status);
+      const headers = Object.assign({}, ...same.map((code) => HEADERS[code])) as Record<
+        string,
+        string
+      >;
+      return ApiResponse({
+        status,
+        description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, description]) => [
+            name,
+            { description, schema: { type: 'string' } },
+          ]),
+        ),
+        content: { [PROBLEM_MEDIA_TYPE]: { schema: { $ref: getSchemaPath(ProblemBody) } } },
+      });
+    }),
+  );
+}

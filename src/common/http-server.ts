@@ -1,0 +1,94 @@
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express from 'express';
+import { randomUUID } from 'node:crypto';
+import { createServer, STATUS_CODES, type ServerOptions } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+
+/** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
+const SERVER_OPTIONS: ServerOptions = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 500,
+  keepAliveTimeout: 65_000,
+  // Node refuses without a body; the request context does it with one.
+  requireHostHeader: false,
+};
+
+/** Express on an HTTP server whose own refusals are problem details, too. */
+export class HttpServerAdapter extends ExpressAdapter {
+  constructor() {
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.enable('strict routing');
+    app.enable('case sensitive routing');
+    super(app);
+  }
+
+  override initHttpServer(): void {
+    const server = createServer(SERVER_OPTIONS, this.getInstance());
+    // No count: Node drops the surplus without a word, and a second key could hide there. The size bounds it.
+    server.maxHeadersCount = 0;
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      refuse(socket, unreadable(error.code));
+    });
+    server.on('connect', (_request, socket) => {
+      refuse(socket, methodNotAllowed());
+    });
+    server.on('checkExpectation', (request, response) => {
+      refuse(
+        request.socket,
+        new Problem('invalid_request', 'Expectations other than 100-continue cannot be met.', {
+          status: 417,
+        }),
+      );
+      response.destroy();
+    });
+    this.httpServer = server;
+  }
+}
+
+export function methodNotAllowed(): Problem {
+  return new Problem('method_not_allowed', 'Only GET and HEAD are offered here.', {
+    headers: { Allow: 'GET, HEAD' },
+  });
+}
+
+/** What the HTTP parser's error codes mean to the client. */
+function unreadable(parserCode: string | undefined): Problem {
+  const [status, detail] =
+    {
+      ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'] as const,
+      HPE_HEADER_OVERFLOW: [431, 'The request line and headers exceed 16 KiB.'] as const,
+      HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'] as const,
+    }[parserCode ?? ''] ?? ([400, 'The request is not valid HTTP/1.1.'] as const);
+  return new Problem('invalid_request', detail, { status });
+}
+
+/** Answers on the bare socket, where there is no response object, and closes it. */
+function refuse(
+  socket: Duplex & { _httpMessage?: { headersSent: boolean } | null },
+  problem: Problem,
+) {
+  // An answer that is already under way on this connection must not be mixed with another.
+  if (!socket.writable || socket._httpMessage?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const requestId = randomUUID();
+  const body = JSON.stringify(problem.body(requestId));
+  const headers = {
+    'Content-Type': PROBLEM_MEDIA_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close',
+    ...problem.headers,
+  };
+  const status = problem.getStatus();
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
+}

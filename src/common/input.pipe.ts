@@ -1,0 +1,121 @@
+import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
+import { validateSync } from 'class-validator';
+import type { ApiRequest } from './api-request.js';
+import { listInputFields, type InputField } from './input.js';
+import { Problem, type RequestFault } from './problem.js';
+
+/** Names that somebody may have meant, too short for a key's secret. */
+const PLAIN_NAME = /^(?!.*mos_)[\w$.[\]-]{0,40}$/i;
+
+/** Where a key's secret starts (`mos_<id 12>_`), and how many characters in common give it away. */
+const KEY_PREFIX = 17;
+const SHARED = 6;
+
+/**
+ * Makes the object for `@Input()`, or reports every fault of the request at once.
+ * @throws Problem `invalid_request`
+ */
+@Injectable()
+export class InputPipe implements PipeTransform<ApiRequest> {
+  transform(request: ApiRequest, { metatype, type }: ArgumentMetadata): unknown {
+    if (type !== 'custom' || !metatype) return request;
+    const fields = listInputFields(metatype);
+    const reader = new InputReader(request, fields);
+    const input: object = Object.assign(new metatype(), reader.read());
+    const faults = [...reader.faults, ...validate(input, fields, reader.faults)];
+    if (faults.length === 0) return input;
+    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
+    throw new Problem('invalid_request', `The request has ${count}.`, { errors: faults });
+  }
+}
+
+function validate(
+  input: object,
+  fields: readonly InputField[],
+  known: readonly RequestFault[],
+): RequestFault[] {
+  return validateSync(input, { stopAtFirstError: true, forbidUnknownValues: false })
+    .filter(({ property }) => !known.some(({ name }) => name === property))
+    .map(({ property, constraints }) => ({
+      in: fields.find(({ name }) => name === property)?.in ?? 'query',
+      name: property,
+      detail: Object.values(constraints ?? {}).join(', '),
+    }));
+}
+
+/** Collects the values of a request by their names as sent, and what is wrong with the names. */
+class InputReader {
+  readonly faults: RequestFault[] = [];
+
+  constructor(
+    private readonly request: ApiRequest,
+    private readonly fields: readonly InputField[],
+  ) {}
+
+  read(): Record<string, unknown> {
+    return { ...this.readPath(), ...this.readQuery() };
+  }
+
+  private readPath(): Record<string, unknown> {
+    const values: Record<string, unknown> = {};
+    for (const { name } of this.fields.filter((field) => field.in === 'path')) {
+      try {
+        if (this.request.brokenTarget?.path) throw new URIError();
+        values[name] = decodeURIComponent(String(this.request.params[name]));
+      } catch {
+        this.fault('path', name, 'must be valid percent-encoded UTF-8');
+      }
+    }
+    return values;
+  }
+
+  private readQuery(): Record<string, unknown> {
+    const values: Record<string, unknown> = {};
+    const allowed = this.fields.filter((field) => field.in === 'query');
+    if (this.request.brokenTarget?.query) {
+      this.fault('query', '?', 'must be valid percent-encoded UTF-8');
+    }
+    const texts = groupByName(this.request.rawQuery);
+    texts.delete('api_key');
+    for (const [name, [text = '', ...others]] of texts) {
+      const field = allowed.find((candidate) => candidate.name === name);
+      if (!field) {
+        const names = [...allowed.map((known) => known.name), 'api_key'].join(', ');
+        this.fault('query', echo(name, this.request), `is not known: allowed are ${names}`);
+      } else if (others.length > 0) {
+        this.fault('query', name, 'must not be repeated');
+      } else if (text === '') {
+        this.fault('query', name, 'must not be empty: leave it out instead');
+      } else {
+        values[name] = field.convert(text);
+      }
+    }
+    return values;
+  }
+
+  private fault(where: RequestFault['in'], name: string, detail: string): void {
+    this.faults.push({ in: where, name, detail });
+  }
+}
+
+function groupByName(pairs: ApiRequest['rawQuery']): Map<string, string[]> {
+  const texts = new Map<string, string[]>();
+  for (const [name, text] of pairs) texts.set(name, [...(texts.get(name) ?? []), text]);
+  return texts;
+}
+
+/** A name as the error may show it: not when it may hold a key, or a part of the one that came with the request. */
+function echo(name: string, { rawQuery, headers }: ApiRequest): string {
+  const keys = rawQuery.filter(([other]) => other === 'api_key').map(([, key]) => key);
+  const shown =
+    PLAIN_NAME.test(name) &&
+    ![...keys, String(headers['x-api-key'] ?? '')].some((key) => sharesSecret(name, key));
+  return shown ? name : '(not shown)';
+}
+
+function sharesSecret(name: string, key: string): boolean {
+  for (let start = KEY_PREFIX; start + SHARED <= key.length; start++) {
+    if (name.includes(key.slice(start, start + SHARED))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,55 @@
+import {
+  Catch,
+  HttpException,
+  Logger,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
+import type { Response } from 'express';
+import type { ApiRequest } from './api-request.js';
+import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+
+/** Turns whatever goes wrong into problem details; what nobody foresaw is logged once, and neutral outside. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Problem');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<ApiRequest>();
+    sendProblem(request, http.getResponse<Response>(), this.problemOf(error, request));
+  }
+
+  private problemOf(error: unknown, request: ApiRequest): Problem {
+    if (error instanceof Problem) return error;
+    const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
+    if (status === 404) return new Problem('not_found', 'There is nothing at this path.');
+    if (status !== undefined && status < 500) {
+      return new Problem('invalid_request', 'The request could not be read.', { status });
+    }
+    this.logger.error({ err: error, requestId: request.requestId }, 'Unforeseen failure');
+    return new Problem('internal_error', 'The service failed. Please report the request id.');
+  }
+}
+
+/** Sends a problem as the whole answer, unless an answer is already under way: then it is cut off. */
+export function sendProblem(request: ApiRequest, response: Response, problem: Problem): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const body = JSON.stringify(problem.body(request.requestId));
+  response.writeHead(problem.getStatus(), {
+    'Content-Type': PROBLEM_MEDIA_TYPE,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    ...problem.headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Errors made by Express' own parts carry their status. */
+function statusOf(error: unknown): number | undefined {
+  const status = (error as { status?: unknown } | null)?.status;
+  return typeof status === 'number' && status >= 400 ? status : undefined;
+}

@@ -1,0 +1,71 @@
+import type { NextFunction, Response } from 'express';
+import { randomUUID } from 'node:crypto';
+import type { ApiRequest } from './api-request.js';
+import { Problem } from './problem.js';
+
+/** Ids from outside that are short, plain and can't be a key are kept. */
+const SANE_REQUEST_ID = /^(?!.*mos_)(?!.*[0-9A-Za-z]{33})[\w.:-]{1,64}$/;
+
+/** What no request target may hold unencoded (RFC 3986): the parser lets some of it through. */
+const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
+
+/** First step of every request: its id, its time, its query as sent; and no request that two hops could read differently. */
+export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
+  request.startedAt = performance.now();
+  const given = request.headers['x-request-id'];
+  request.requestId =
+    typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+  response.setHeader('X-Request-Id', request.requestId);
+
+  const start = request.url.indexOf('?');
+  const path = start < 0 ? request.url : request.url.slice(0, start);
+  const query = start < 0 ? '' : request.url.slice(start + 1);
+  const { pairs, broken } = readQuery(query);
+  request.rawQuery = pairs;
+  request.brokenTarget = {
+    path: NOT_IN_A_TARGET.test(path),
+    query: broken || NOT_IN_A_TARGET.test(query),
+  };
+  // Encoded once more, so that Express hands route parameters over as they were sent: a broken one must
+  // not fail before the key has been checked.
+  request.url = path.replaceAll('%', '%25');
+  checkProtocol(request);
+  next();
+}
+
+/** Name and value of each part of a query, decoded; what can't be decoded stays as it is and counts as broken. */
+function readQuery(query: string): { pairs: [string, string][]; broken: boolean } {
+  let broken = false;
+  const decode = (text: string) => {
+    try {
+      return decodeURIComponent(text.replaceAll('+', ' '));
+    } catch {
+      broken = true;
+      return text;
+    }
+  };
+  const pairs = query
+    .split('&')
+    .filter((part) => part !== '')
+    .map((part): [string, string] => {
+      const equals = part.indexOf('=');
+      if (equals < 0) return [decode(part), ''];
+      return [decode(part.slice(0, equals)), decode(part.slice(equals + 1))];
+    });
+  return { pairs, broken };
+}
+
+function checkProtocol({ httpVersion, headers, rawHeaders }: ApiRequest): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    throw new Problem('invalid_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.', {
+      headers: { Connection: 'close' },
+    });
+  }
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
+  if (hosts.length > 1 || (httpVersion === '1.1' && !headers.host)) {
+    throw new Problem('invalid_request', 'The request must name one host.', {
+      errors: [{ in: 'header', name: 'Host', detail: 'must be given exactly once' }],
+      headers: { Connection: 'close' },
+    });
+  }
+}

@@ -1,0 +1,185 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  MongoError,
+  MongoNetworkTimeoutError,
+  MongoServerError,
+  type MongoClientOptions,
+  type ServerDescription,
+  type TopologyDescription,
+} from 'mongodb';
+import mongoose, { type Connection } from 'mongoose';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Config } from '../config.js';
+import { Problem } from '../common/problem.js';
+
+/** Unknown paths in a Mongoose query are a programming error, never an empty or a full answer. */
+mongoose.set('strictQuery', 'throw');
+
+/** The database when the URI's path names none. */
+const DEFAULT_DATABASE = 'markets-odds';
+
+/**
+ * How the driver is set up for a service that answers within two seconds, or says that it can't.
+ * `timeoutMS` has no effect in this driver: each stage has its own bound.
+ */
+export const DRIVER_OPTIONS = {
+  appName: 'markets-odds-service',
+  readPreference: 'primaryPreferred',
+  maxPoolSize: 32,
+  minPoolSize: 2,
+  // A server that hangs is known as such after connectTimeoutMS + heartbeatFrequencyMS.
+  heartbeatFrequencyMS: 500,
+  connectTimeoutMS: 1_000,
+  serverSelectionTimeoutMS: 1_000,
+  waitQueueTimeoutMS: 500,
+  // Markets are written by others, too: one broken string must not hide a whole page.
+  enableUtf8Validation: false,
+} as const satisfies MongoClientOptions;
+
+/** How long a read may take in all, in milliseconds. One request makes at most one of each. */
+export const READ_BUDGET_MS = { key: 700, markets: 1_100 } as const;
+
+/** The server gives up this long before we do, so that a slow query keeps its connection. */
+const SERVER_GIVES_UP_EARLIER_MS = 150;
+
+const RECONNECT_AFTER_MS = 250;
+const RETRY_AFTER_SECONDS = '1';
+const MAX_TIME_MS_EXPIRED = 50;
+const WIRE_VERSION_5_0 = 13;
+const READABLE_SERVERS = new Set([
+  'RSPrimary',
+  'RSSecondary',
+  'Standalone',
+  'Mongos',
+  'LoadBalancer',
+]);
+
+export interface ReadOptions {
+  readonly maxTimeMS: number;
+  readonly signal: AbortSignal;
+}
+
+/** The connection to MongoDB: it never gives up, and no read outlives its budget. */
+@Injectable()
+export class Database implements OnApplicationShutdown {
+  readonly connection: Connection = mongoose.createConnection();
+  private readonly logger = new Logger(Database.name);
+  private topology: TopologyDescription | undefined;
+  private closed = false;
+
+  constructor(private readonly config: Config) {
+    this.connection.set('bufferCommands', false);
+    this.connection.set('autoCreate', false);
+    this.connection.set('autoIndex', false);
+  }
+
+  /** Whether some server can be read, as far as the driver's monitors know. */
+  get readable(): boolean {
+    return this.servers.some(({ type }) => READABLE_SERVERS.has(type));
+  }
+
+  /** Whether a read can be of one point in time: not on a standalone server, nor before MongoDB 5.0. */
+  get hasSnapshots(): boolean {
+    return this.servers.every(
+      ({ type, maxWireVersion }) =>
+        type === 'Unknown' || (type !== 'Standalone' && maxWireVersion >= WIRE_VERSION_5_0),
+    );
+  }
+
+  private get servers(): ServerDescription[] {
+    return [...(this.topology?.servers.values() ?? [])];
+  }
+
+  /** Connects once: for commands, which fail rather than wait. */
+  async connect(): Promise<void> {
+    const uri = this.config.mongodbUri;
+    if (!uri) throw new Error('No MongoDB URI');
+    const opening = this.connection.openUri(uri, { ...DRIVER_OPTIONS, dbName: databaseName(uri) });
+    // The client is there before it connects: its first descriptions must not be missed.
+    this.connection.getClient().on('topologyDescriptionChanged', ({ newDescription }) => {
+      this.topology = newDescription;
+    });
+    await opening;
+  }
+
+  /** Connects however long it takes: for the server, which answers 503 in the meantime. */
+  async connectEventually(): Promise<void> {
+    let lastFailure = '';
+    while (!this.closed) {
+      try {
+        return await this.connect();
+      } catch (error) {
+        // The driver has waited already; a driver's message holds hosts, but never credentials.
+        const failure = error instanceof Error ? error.message : 'unknown';
+        if (failure !== lastFailure) this.logger.warn(`MongoDB can't be reached: ${failure}`);
+        lastFailure = failure;
+        await delay(RECONNECT_AFTER_MS);
+      }
+    }
+  }
+
+  /**
+   * Runs one read.
+   * @param budgetMs time for all of it, in milliseconds
+   * @throws Problem `database_unavailable`, `database_timeout` or `overloaded`
+   */
+  async read<T>(budgetMs: number, operation: (options: ReadOptions) => Promise<T>): Promise<T> {
+    if (!this.readable) throw unavailable();
+    const abort = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(timeout());
+        abort.abort();
+      }, budgetMs);
+    });
+    const options = {
+      maxTimeMS: budgetMs - SERVER_GIVES_UP_EARLIER_MS,
+      signal: abort.signal,
+    };
+    try {
+      return await Promise.race([operation(options), tooLate]);
+    } catch (error) {
+      throw this.problemOf(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.closed = true;
+    await this.connection.close(true);
+  }
+
+  private problemOf(error: unknown): unknown {
+    if (!(error instanceof MongoError) && !(error instanceof mongoose.Error)) return error;
+    if (error.name === 'MongoWaitQueueTimeoutError') return overloaded();
+    if (error instanceof MongoNetworkTimeoutError) return timeout();
+    if (error instanceof MongoServerError) {
+      if (error.code === MAX_TIME_MS_EXPIRED) return timeout();
+      this.logger.error(`MongoDB refused a read: ${error.codeName ?? error.code}`);
+    }
+    return unavailable();
+  }
+}
+
+function databaseName(uri: string): string {
+  const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
+  return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
+}
+
+function unavailable(): Problem {
+  return new Problem('database_unavailable', 'The database cannot be reached. Please try again.', {
+    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+  });
+}
+
+function timeout(): Problem {
+  return new Problem('database_timeout', 'The database did not answer in time. Please try again.');
+}
+
+function overloaded(): Problem {
+  return new Problem('overloaded', 'The service has too much to do. Please try again.', {
+    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+  });
+}

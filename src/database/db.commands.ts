@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import {
+  CommandFailure,
+  formatTable,
+  printable,
+  type CommandContext,
+  type RunCommand,
+} from '../common/command.js';
+import { Database } from './database.js';
+import { initDatabase, type InitItem } from './init.js';
+import { databaseStatus, type DatabaseStatus } from './status.js';
+
+const LONGEST_REASON = 500;
+
+/** `db init | status` */
+export function addDbCommands(program: Command, run: RunCommand): void {
+  const db = program.command('db').description('the database of the service');
+  db.command('init')
+    .description('make collections and indexes where they lack; nothing is ever dropped')
+    .action(run(init));
+  db.command('status')
+    .description('show server, collections, indexes, and whether changes are told as they happen')
+    .action(run(status));
+}
+
+async function init({ app, print }: CommandContext): Promise<void> {
+  const items = await initDatabase(app.get(Database).connection);
+  print({ json: { items }, text: items.map(initLine).join('\n') });
+  const failed = items.filter(({ ok }) => !ok).length;
+  if (failed > 0) throw new CommandFailure(`${failed} of ${items.length} could not be made`);
+}
+
+function initLine({ what, ok, reason }: InitItem): string {
+  const because = reason ? `: ${printable(reason, LONGEST_REASON)}` : '';
+  return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;
+}
+
+async function status({ app, print }: CommandContext): Promise<void> {
+  const result = await databaseStatus(app.get(Database).connection);
+  print({ json: result, text: statusText(result) });
+}
+
+function statusText(result: DatabaseStatus): string {
+  const { topology, changeFeed } = result;
+  const set = topology.replicaSet ? ` ${topology.replicaSet}` : '';
+  const members = topology.members?.map(({ name, state }) => `${name} ${state}`).join(', ');
+  const facts = [
+    ['database', result.database],
+    ['MongoDB', result.serverVersion ?? 'unknown'],
+    ['topology', `${topology.type}${set}${members ? `: ${members}` : ''}`],
+    [
+      'change feed',
+      changeFeed.on ? 'on' : `off: ${printable(changeFeed.reason ?? '', LONGEST_REASON)}`,
+    ],
+  ];
+  const collections = result.collections.map(
+    ({ name, exists, estimatedCount, preAndPostImages }) => [
+      name,
+      yesNo(exists),
+      estimatedCount === null ? 'unknown' : `about ${estimatedCount}`,
+      PRE_IMAGES_TEXT[String(preAndPostImages)] ?? '',
+    ],
+  );
+  const indexes = result.indexes.map(({ collection, name, present }) => [
+    `${collection}.${name}`,
+    yesNo(present),
+  ]);
+  return [
+    formatTable(facts),
+    formatTable([['COLLECTION', 'THERE', 'RECORDS', 'PRE-IMAGES'], ...collections]),
+    formatTable([['INDEX', 'THERE'], ...indexes]),
+  ].join('\n\n');
+}
+
+const PRE_IMAGES_TEXT: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
+
+function yesNo(fact: boolean | null): string {
+  if (fact === null) return 'unknown';
+  return fact ? 'yes' : 'no';
+}

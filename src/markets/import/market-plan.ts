@@ -1,0 +1,114 @@
+import { Double, type AnyBulkWriteOperation, type Document } from 'mongodb';
+import { listFields, type StoredFieldRule } from '../../common/field.decorator.js';
+import { Market, MARKET_IDENTITY } from '../market.schema.js';
+import type { MarketRecord } from './market-record.js';
+
+export type Outcome = 'inserted' | 'updated' | 'unchanged';
+
+/** What the records of one market come to: an outcome for each, and one write unless nothing changes. */
+export interface MarketPlan {
+  readonly outcomes: readonly Outcome[];
+  readonly write?: AnyBulkWriteOperation;
+}
+
+const DATES = ['createdAt', 'updatedAt'];
+
+/** The fields that make a difference between two states of a market. */
+export const contentFields = listFields(Market).filter(
+  ({ name, generated }) => !generated && !DATES.includes(name),
+);
+
+/** The identity as the key of a map. */
+export function identityKey(market: Document | MarketRecord): string {
+  return JSON.stringify(MARKET_IDENTITY.map((field) => (market as Document)[field] as unknown));
+}
+
+/**
+ * Plans one write for the records of one market, the last of which holds. When that one is stored already,
+ * nothing is written, and all of them count as unchanged.
+ */
+export function planMarket(
+  records: readonly MarketRecord[],
+  stored: Document | undefined,
+  now: Date,
+): MarketPlan {
+  const last = records.at(-1);
+  if (!last || (stored && isSameMarket(last, stored))) {
+    return { outcomes: records.map(() => 'unchanged') };
+  }
+  let previous: Document | undefined = stored;
+  const changes: MarketRecord[] = [];
+  const outcomes = records.map((record): Outcome => {
+    if (previous && isSameMarket(record, previous)) return 'unchanged';
+    const outcome = previous ? 'updated' : 'inserted';
+    changes.push(record);
+    previous = record;
+    return outcome;
+  });
+  return { outcomes, write: upsert(changes, now) };
+}
+
+/** One atomic change to the last of the records; fields that others have added to the market stay. */
+function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation {
+  const record = (changes.at(-1) ?? {}) as Document;
+  const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
+  const absent = contentFields.filter(({ name }) => record[name] === undefined);
+  return {
+    updateOne: {
+      filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, record[name] as unknown])),
+      update: {
+        $set: {
+          ...storedForm(contentFields, record),
+          ...(createdAt && { createdAt }),
+          updatedAt: (record['updatedAt'] as Date | undefined) ?? now,
+        },
+        ...(!createdAt && { $setOnInsert: { createdAt: now } }),
+        ...(absent.length > 0 && {
+          $unset: Object.fromEntries(absent.map(({ name }) => [name, true])),
+        }),
+      },
+      upsert: true,
+    },
+  };
+}
+
+/** As BSON: prices are doubles, whole ones too. */
+function storedForm(fields: readonly StoredFieldRule[], record: Document): Document {
+  const present = fields.filter(({ name }) => record[name] !== undefined);
+  return Object.fromEntries(present.map((field) => [field.name, storedValue(field, record)]));
+}
+
+function storedValue({ name, kind, of }: StoredFieldRule, record: Document): unknown {
+  const value: unknown = record[name];
+  if (kind === 'price') return new Double(value as number);
+  if (kind !== 'list' || !of) return value;
+  return (value as Document[]).map((item) => storedForm(listFields(of), item));
+}
+
+function isSameMarket(record: Document, stored: Document): boolean {
+  return isSame(contentFields, record, stored);
+}
+
+function isSame(fields: readonly StoredFieldRule[], one: unknown, other: unknown): boolean {
+  if (!isObject(one) || !isObject(other)) return false;
+  return fields.every((field) => isSameValue(field, one[field.name], other[field.name]));
+}
+
+/** A stored null counts as lacking. */
+function isSameValue({ kind, of }: StoredFieldRule, one: unknown, other: unknown): boolean {
+  if (kind === 'price') return one === numberOf(other);
+  if (kind !== 'list' || !of) return one === (other ?? undefined);
+  if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+  return one.every((item, i) => isSame(listFields(of), item, other[i]));
+}
+
+/** Others may store prices as Long or Decimal128. */
+function numberOf(price: unknown): unknown {
+  const isBsonNumber =
+    isObject(price) && ['Long', 'Decimal128'].includes(String(price['_bsontype']));
+  return isBsonNumber ? Number(price) : price;
+}
+
+function isObject(value: unknown): value is Document {
+  return typeof value === 'object' && value !== null;
+}

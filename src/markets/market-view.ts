@@ -1,0 +1,60 @@
+import { listFields, type StoredFieldRule } from '../common/field.decorator.js';
+import { idText } from './id-text.js';
+import { Market } from './market.schema.js';
+
+type Stored = Readonly<Record<string, unknown>>;
+
+const marketFields = listFields(Market);
+
+/** Reads the fields that an answer shows, and no others. */
+export const MARKET_PROJECTION: Readonly<Record<string, 1>> = Object.fromEntries(
+  marketFields.map(({ name }) => [name, 1 as const]),
+);
+
+/** A stored market as JSON text: the fields of the interface, what is lacking or of no use left out. */
+export function marketJson(stored: Stored): string {
+  return JSON.stringify(view(stored, marketFields));
+}
+
+function view(stored: Stored, fields: readonly StoredFieldRule[]): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const field of fields) {
+    const value = show[field.kind](stored[field.name], field);
+    if (value !== undefined) shown[field.name] = value;
+  }
+  return shown;
+}
+
+const show: Record<StoredFieldRule['kind'], (value: unknown, field: StoredFieldRule) => unknown> = {
+  text: (value) => (typeof value === 'string' ? value : undefined),
+  id: (value) => (typeof value === 'string' ? value : undefined),
+  price: (value) => numberOf(value),
+  date: (value) => isoDate(value),
+  objectId: (value) => idText(value),
+  list: (value, field) => listOf(value, field),
+};
+
+const BSON_NUMBERS = new Set(['Int32', 'Long', 'Double', 'Decimal128']);
+
+function numberOf(value: unknown): number | undefined {
+  const isBson = BSON_NUMBERS.has((value as { _bsontype?: string } | null)?._bsontype ?? '');
+  const number = typeof value === 'number' || isBson ? Number(String(value)) : NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+/** Years outside 0 to 9999 have no ISO 8601 form that every reader knows. */
+function isoDate(value: unknown): string | undefined {
+  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return undefined;
+  const text = value.toISOString();
+  return text.length === 24 ? text : undefined;
+}
+
+function listOf(value: unknown, { of }: StoredFieldRule): unknown {
+  if (!Array.isArray(value) || !of) return undefined;
+  const fields = listFields(of);
+  return value.filter(isDocument).map((element) => view(element, fields));
+}
+
+function isDocument(value: unknown): value is Stored {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import type { Model, PipelineStage } from 'mongoose';
+import { Database, READ_BUDGET_MS, type ReadOptions } from '../database/database.js';
+import { answerOf, type Answer } from './answer.js';
+import { conditionsOf, type Condition } from './market.filters.js';
+import { marketJson, MARKET_PROJECTION } from './market-view.js';
+import { Market } from './market.schema.js';
+import type { MarketsQuery } from './markets-query.dto.js';
+
+/** Which list of markets: all of one event, or all of one fixture. */
+export type Scope =
+  | { readonly eventId: string; readonly fixtureId?: never }
+  | { readonly fixtureId: string; readonly eventId?: never };
+
+type StoredMarket = Record<string, unknown>;
+
+@Injectable()
+export class MarketsService {
+  constructor(
+    @InjectModel(Market.name) private readonly markets: Model<Market>,
+    private readonly database: Database,
+  ) {}
+
+  /**
+   * One page of the markets under a scope, and how many there are in all: both of one state of the data.
+   * @throws Problem when MongoDB can't answer (in time)
+   */
+  async page(scope: Scope, query: MarketsQuery): Promise<Answer> {
+    const match = { $match: { $and: [...conditionsOf(query), scope as Condition] } };
+    const { markets, itemCount } = await this.database.read(READ_BUDGET_MS.markets, (options) =>
+      this.database.hasSnapshots
+        ? this.readSnapshot(match, query, options)
+        : this.readTogether(match, query, options),
+    );
+    return answerOf(query, markets.map(marketJson), itemCount);
+  }
+
+  /**
+   * Page and total from one snapshot, in one round trip. The indexes give the order and the count: only
+   * what is on the page is fetched.
+   */
+  private async readSnapshot(
+    match: PipelineStage.Match,
+    query: MarketsQuery,
+    options: ReadOptions,
+  ) {
+    const rows = await this.markets
+      .aggregate<StoredMarket & { itemCount?: number }>(
+        [
+          match,
+          ...pageStages(query),
+          {
+            $unionWith: {
+              coll: this.markets.collection.name,
+              pipeline: [match, { $count: 'itemCount' }],
+            },
+          },
+        ],
+        { ...options, readConcern: { level: 'snapshot' } },
+      )
+      .exec();
+    const total = rows.at(-1);
+    const counted = total !== undefined && !('_id' in total);
+    return {
+      markets: counted ? rows.slice(0, -1) : rows,
+      itemCount: counted ? Number(total.itemCount) : 0,
+    };
+  }
+
+  /** Without snapshots, one pass over all that match sees page and total together. */
+  private async readTogether(
+    match: PipelineStage.Match,
+    query: MarketsQuery,
+    options: ReadOptions,
+  ) {
+    const [result] = await this.markets
+      .aggregate<{ markets: StoredMarket[]; total: { itemCount: number }[] }>(
+        [
+          match,
+          { $sort: { _id: 1 } },
+          { $facet: { markets: pageStages(query), total: [{ $count: 'itemCount' }] } },
+        ],
+        options,
+      )
+      .exec();
+    return { markets: result?.markets ?? [], itemCount: result?.total[0]?.itemCount ?? 0 };
+  }
+}
+
+function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineStage[] {
+  return [
+    { $sort: { _id: 1 } },
+    { $skip: (page - 1) * take },
+    { $limit: take },
+    { $project: MARKET_PROJECTION },
+  ];
+}

@@ -1,0 +1,56 @@
+import type { Response } from 'express';
+import Negotiator from 'negotiator';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { ApiRequest } from '../common/api-request.js';
+import type { Answer } from './answer.js';
+
+/** Smaller bodies are not worth the work. */
+const COMPRESS_FROM_BYTES = 1_024;
+
+const compressors = {
+  br: (body: Buffer) =>
+    promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: (body: Buffer) => promisify(gzip)(body),
+};
+
+type Encoding = keyof typeof compressors | 'identity';
+
+const CACHING = {
+  'Cache-Control': 'private, no-cache',
+  Vary: 'X-API-Key, Accept-Encoding',
+};
+
+/** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
+export async function sendAnswer(request: ApiRequest, response: Response, answer: Answer) {
+  const headers = { ...CACHING, ETag: answer.etag };
+  if (hasAlready(request.headers['if-none-match'], answer.etag)) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  const encoding = negotiate(request, answer);
+  const body = encoding === 'identity' ? answer.body : await compressors[encoding](answer.body);
+  response.writeHead(200, {
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': body.length,
+    ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+function negotiate(request: ApiRequest, { body }: Answer): Encoding {
+  if (body.length < COMPRESS_FROM_BYTES || !request.headers['accept-encoding']) return 'identity';
+  const accepted = new Negotiator(request).encoding(['br', 'gzip', 'identity']);
+  return (accepted as Encoding | undefined) ?? 'identity';
+}
+
+/** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. */
+function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (!ifNoneMatch) return false;
+  return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || weak(tag) === weak(etag));
+}
+
+function weak(tag: string): string {
+  return tag.trim().replace(/^W\//, '');
+}

@@ -1,0 +1,61 @@
+import { Logger } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ReadinessService } from './health/readiness.service.js';
+
+/** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
+const STILL_LISTENING_MS = 2_000;
+
+/** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
+const LAST_ANSWER_MS = 10_000;
+
+/**
+ * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
+ * A second signal exits at once.
+ */
+export function shutDownOnSignal(app: NestExpressApplication, last: () => Promise<unknown>): void {
+  const logger = new Logger('Shutdown');
+  const server: Server = app.getHttpServer();
+  const drain = keepTrack(server);
+  let begun = false;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (begun) process.exit(1);
+    begun = true;
+    logger.log(`${signal}: finishing what is under way`);
+    void shutDown().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'Shutting down failed');
+        process.exit(1);
+      },
+    );
+  };
+  const shutDown = async () => {
+    app.get(ReadinessService).shutDown();
+    drain();
+    await delay(STILL_LISTENING_MS);
+    const closed = new Promise((resolve) => server.close(resolve));
+    await Promise.race([closed, delay(LAST_ANSWER_MS)]);
+    server.closeAllConnections();
+    await app.close();
+    await last();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+}
+
+/** Returns the switch after which every answer closes its connection, those under way included. */
+function keepTrack(server: Server): () => void {
+  const underWay = new Set<ServerResponse>();
+  let draining = false;
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    if (draining) response.shouldKeepAlive = false;
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
+  });
+  return () => {
+    draining = true;
+    for (const response of underWay) response.shouldKeepAlive = false;
+  };
+}

@@ -1,0 +1,69 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { pino } from 'pino';
+import supertest from 'supertest';
+import type { AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { createApp } from '../src/app.setup.js';
+import { Config } from '../src/config.js';
+import { Database } from '../src/database/database.js';
+import { initDatabase } from '../src/database/init.js';
+import { testDatabaseUri } from './mongo.js';
+
+export interface TestApp {
+  readonly app: NestExpressApplication;
+  readonly config: Config;
+  readonly database: Database;
+  /** Where it listens, on loopback. */
+  readonly url: string;
+  readonly port: number;
+  /** A key without a request limit. */
+  readonly key: string;
+  /** Every line logged so far. */
+  readonly logged: string[];
+  /** supertest, with the key in the header. */
+  get(path: string): supertest.Test;
+  /** supertest, without a key. */
+  getOpen(path: string): supertest.Test;
+  close(): Promise<void>;
+}
+
+/** The real application, listening, on a database of its own in the tests' MongoDB. */
+export async function createTestApp(overrides: Partial<Config> = {}): Promise<TestApp> {
+  const config: Config = {
+    ...new Config(),
+    mongodbUri: testDatabaseUri(),
+    logLevel: 'trace',
+    ...overrides,
+  };
+  const logged: string[] = [];
+  const app = await createApp(config, pino({ level: config.logLevel }, collect(logged)));
+  const database = app.get(Database);
+  await database.connectEventually();
+  if (config.dbInit) await initDatabase(database.connection);
+  await app.listen(0, '127.0.0.1');
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const { key } = await app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 });
+  return {
+    app,
+    config,
+    database,
+    url,
+    port,
+    key,
+    logged,
+    get: (path) => supertest(url).get(path).set('X-API-Key', key),
+    getOpen: (path) => supertest(url).get(path),
+    close: () => app.close(),
+  };
+}
+
+function collect(lines: string[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+}

@@ -1,0 +1,34 @@
+import type { Connection } from 'mongoose';
+import { randomUUID } from 'node:crypto';
+import type { Market, Runner } from '../src/markets/market.schema.js';
+
+export function aRunner(overrides: Partial<Runner> = {}): Runner {
+  return { runnerId: `runner-${randomUUID()}`, name: 'Home', price: 1.85, ...overrides };
+}
+
+/** A market as it is stored; each has an event, a fixture and a market id of its own. */
+export function aMarket(overrides: Partial<Market> = {}): Omit<Market, '_id'> & Partial<Market> {
+  return {
+    provider: 'Northbook',
+    name: 'Match Odds',
+    marketId: `market-${randomUUID()}`,
+    eventId: `event-${randomUUID()}`,
+    fixtureId: `fixture-${randomUUID()}`,
+    marketMoment: 'prelive',
+    marketStatus: 'OPEN',
+    marketType: 'MATCH_ODDS',
+    runners: [
+      aRunner(),
+      aRunner({ name: 'Draw', price: 3.4 }),
+      aRunner({ name: 'Away', price: 4.2 }),
+    ],
+    createdAt: new Date('2026-11-21T07:03:00.044Z'),
+    updatedAt: new Date('2026-11-21T07:03:00.044Z'),
+    ...overrides,
+  };
+}
+
+/** Stores documents as another writer would: past Mongoose, in the driver's words. */
+export async function store(connection: Connection, ...documents: object[]): Promise<void> {
+  await connection.collection('markets').insertMany(documents.map((document) => ({ ...document })));
+}
