@@ -4,12 +4,14 @@ import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { LimitsModule } from './api-keys/limits.module.js';
 import { RateLimitGuard } from './api-keys/rate-limit.guard.js';
+import { ChangeFeedModule } from './change-feed/change-feed.module.js';
 import { InputPipe } from './common/input.pipe.js';
 import { ProblemFilter } from './common/problem.filter.js';
 import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** The service. What every request meets stands here, in its order, so that no test can forget it. */
 @Module({})
@@ -19,6 +21,8 @@ export class AppModule {
       module: AppModule,
       imports: [
         DatabaseModule.with(config),
+        TelemetryModule,
+        ChangeFeedModule,
         ApiKeysModule,
         LimitsModule,
         MarketsModule,

@@ -9,7 +9,8 @@ import { requestContext } from './common/request-context.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { NestLogger } from './telemetry/logger.js';
-import { requestLog } from './telemetry/request-log.js';
+import { Metrics } from './telemetry/metrics.js';
+import { watchRequests } from './telemetry/request-watch.js';
 
 /** The application as the server runs it and as the tests ask it: ready, but neither listening nor connected. */
 export async function createApp(config: Config, logger: Logger): Promise<NestExpressApplication> {
@@ -19,7 +20,7 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
     logger: new NestLogger(logger),
     abortOnError: false,
   });
-  app.use(requestLog(logger));
+  app.use(watchRequests(logger, app.get(Metrics)));
   app.use(requestContext);
   app.use(securityHeaders());
   app.use(methodCheck(adapter.getInstance()));

@@ -1,16 +1,18 @@
 #!/usr/bin/env node
 import { NestFactory } from '@nestjs/core';
 import { Command, CommanderError } from 'commander';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { addKeysCommands } from './api-keys/keys.commands.js';
 import { CliModule } from './cli.module.js';
 import {
   CommandFailure,
+  messageOf,
   UsageFault,
   type CommandContext,
   type RunCommand,
 } from './common/command.js';
-import { loadConfig, type Config } from './config.js';
+import { Config, loadConfig } from './config.js';
 import { Database } from './database/database.js';
 import { addDbCommands } from './database/db.commands.js';
 import { openEmbedded } from './database/embedded/embedded.js';
@@ -35,26 +37,28 @@ const program = new Command('markets-odds')
   .showHelpAfterError('(--help shows what is possible)')
   .exitOverride();
 
-addKeysCommands(program, run);
-addImportCommand(program, run);
-addDbCommands(program, run);
-
-/** Runs a command's handler with the application, and ends the application after it. */
-function run<Args extends unknown[]>(
-  handler: (context: CommandContext, ...args: Args) => Promise<void>,
-): ReturnType<RunCommand> {
-  return async (...args) => {
+/** Gives a command's handler the application, and ends the application after it. */
+const run: RunCommand =
+  (handler) =>
+  async (...args) => {
     const signal = stopSignal();
-    const given = loadConfig();
-    const embedded = given.mongodbUri ? undefined : await openEmbedded(given.embeddedDbPath, say);
+    const config = loadConfig();
+    const embedded = config.mongodbUri ? undefined : await openEmbedded(config.embeddedDbPath, say);
     try {
-      const config = { ...given, mongodbUri: given.mongodbUri ?? embedded?.uri };
-      await withApplication(config, signal, (context) => handler(context, ...(args as Args)));
+      const settings = Object.assign(
+        new Config(),
+        config,
+        embedded && { mongodbUri: embedded.uri },
+      );
+      await withApplication(settings, signal, (context) => handler(context, ...args));
     } finally {
       await embedded?.close();
     }
   };
-}
+
+addKeysCommands(program, run);
+addImportCommand(program, run);
+addDbCommands(program, run);
 
 async function withApplication(
   config: Config,
@@ -91,16 +95,13 @@ function stopSignal(): AbortSignal {
 }
 
 /** Fails some time after the signal, for commands that wait for something that does not come. */
-function graceAfter(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => {
-      void delay(GRACE_MS).then(() => reject(signal.reason as Error));
-    });
-  });
+async function graceAfter(signal: AbortSignal): Promise<void> {
+  await once(signal, 'abort');
+  await delay(GRACE_MS);
+  signal.throwIfAborted();
 }
 
-function messageOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+function withoutCredentials(message: string): string {
   return message.replace(/\/\/[^/\s]*@/g, '//');
 }
 
@@ -111,7 +112,7 @@ async function main(): Promise<number> {
   } catch (error) {
     // Commander has said what is wrong already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USAGE;
-    say(`error: ${messageOf(error)}`);
+    say(`error: ${withoutCredentials(messageOf(error))}`);
     return error instanceof UsageFault ? WRONG_USAGE : FAILED;
   }
 }

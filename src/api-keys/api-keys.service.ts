@@ -14,6 +14,7 @@ export interface NewKey {
 
 /** A key just made: the only moment at which it is seen. */
 export interface IssuedKey {
+  readonly id: string;
   readonly key: string;
   readonly record: StoredApiKey;
 }
@@ -62,12 +63,12 @@ export class ApiKeysService {
     const { matchedCount } = await this.model.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
       {
-        $set: { rotatedTo: issued.record._id },
+        $set: { rotatedTo: issued.id },
         $min: { expiresAt: new Date(+createdAt + overlapMs) },
       },
     );
     if (matchedCount === 1) return issued;
-    await this.model.deleteOne({ _id: issued.record._id });
+    await this.model.deleteOne({ _id: issued.id });
     throw new KeyFault('The key was revoked or rotated at this very moment.');
   }
 
@@ -82,9 +83,10 @@ export class ApiKeysService {
 
   private async issue(fields: Omit<StoredApiKey, '_id' | 'hash'>): Promise<IssuedKey> {
     const key = generateKey();
-    const record = { _id: keyIdOf(key) ?? '', hash: hashKey(key), ...fields };
+    const id = keyIdOf(key) ?? '';
+    const record = { _id: id, hash: hashKey(key), ...fields };
     await this.model.create(record);
-    return { key, record };
+    return { id, key, record };
   }
 
   private async find(id: string): Promise<StoredApiKey> {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import { LRUCache } from 'lru-cache';
 import type { Model } from 'mongoose';
+import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../common/problem.js';
 import { Database, READ_BUDGET_MS } from '../database/database.js';
 import { StoredApiKey, type ApiKey } from './api-key.schema.js';
@@ -26,6 +27,11 @@ interface Remembered {
   usedSince: boolean;
 }
 
+interface PendingRead {
+  readonly ids: string[];
+  readonly found: Promise<ReadonlyMap<string, Remembered>>;
+}
+
 /**
  * Tells good keys from others, in memory as far as possible. Records are remembered by id, so that memory
  * holds no key, and ids without a record apart from them, so that a flood of invented keys drives out no
@@ -40,6 +46,7 @@ export class KeyVerifier {
     ttlResolution: 0,
   });
   private readonly lookups = new Map<string, Promise<Remembered | undefined>>();
+  private nextRead: PendingRead | undefined;
   private forgottenAt = -Infinity;
   private refreshing = false;
   private lastRefreshAt = -Infinity;
@@ -88,11 +95,23 @@ export class KeyVerifier {
   }
 
   private startLookup(id: string): Promise<Remembered | undefined> {
-    const lookup = this.read([id])
-      .then(([remembered]) => remembered)
+    this.nextRead ??= this.startRead();
+    this.nextRead.ids.push(id);
+    const lookup = this.nextRead.found
+      .then((found) => found.get(id))
       .finally(() => this.lookups.delete(id));
     this.lookups.set(id, lookup);
     return lookup;
+  }
+
+  /** One query for all ids asked for in this turn of the event loop: a thousand callers may come at once. */
+  private startRead(): PendingRead {
+    const ids: string[] = [];
+    const found = setImmediate().then(() => {
+      this.nextRead = undefined;
+      return this.read(ids);
+    });
+    return { ids, found };
   }
 
   /** Reads again the keys that were used since their last read. Fails in silence: requests will tell. */
@@ -111,19 +130,21 @@ export class KeyVerifier {
     }
   }
 
-  private async read(ids: readonly string[]): Promise<(Remembered | undefined)[]> {
+  private async read(ids: readonly string[]): Promise<ReadonlyMap<string, Remembered>> {
     const readAt = performance.now();
     const records = await this.fetch(ids);
-    return ids.map((id) => {
-      const record = records.get(id);
-      const found = record && { record, apiKey: publicPart(record), readAt, usedSince: false };
-      if (readAt > this.forgottenAt) this.remember(id, readAt, found);
-      return found;
-    });
+    const found = new Map(
+      records.map((record) => {
+        const apiKey = publicPart(record);
+        return [apiKey.id, { record, apiKey, readAt, usedSince: false }];
+      }),
+    );
+    if (readAt > this.forgottenAt) for (const id of ids) this.remember(id, readAt, found.get(id));
+    return found;
   }
 
   private remember(id: string, readAt: number, found: Remembered | undefined): void {
-    const earlier = this.known.get(id);
+    const earlier = this.known.peek(id);
     if (earlier && earlier.readAt > readAt) return;
     if (found) {
       this.known.set(id, found);
@@ -133,15 +154,12 @@ export class KeyVerifier {
     this.unknown.set(id, true);
   }
 
-  private async fetch(ids: readonly string[]): Promise<Map<string, StoredApiKey>> {
+  private async fetch(ids: readonly string[]): Promise<StoredApiKey[]> {
+    const filter: object = { _id: { $in: ids } };
     try {
-      const records = await this.database.read(READ_BUDGET_MS.key, (options) =>
-        this.model.collection
-          .find<StoredApiKey>({ _id: { $in: [...ids] as never[] } }, options)
-          .batchSize(ids.length)
-          .toArray(),
+      return await this.database.read(READ_BUDGET_MS.key, (options) =>
+        this.model.collection.find<StoredApiKey>(filter, options).batchSize(ids.length).toArray(),
       );
-      return new Map(records.map((record) => [record._id, record]));
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
       // For a caller whose key can't be checked it's all the same why.

@@ -26,10 +26,10 @@ interface RotateOptions {
 
 /** `keys create | list | revoke | rotate` */
 export function addKeysCommands(program: Command, run: RunCommand): void {
-  const keys = program.command('keys').description('the API keys of callers');
+  const keys = program.command('keys').description('The API keys of callers.');
   keys
     .command('create')
-    .description('make a key and print it, this once')
+    .description('Make a key and print it, this once.')
     .requiredOption('--name <name>', 'whose key it is', parseName)
     .option(
       '--expires-in <duration>',
@@ -42,15 +42,15 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
       parseWholeNumber,
     )
     .action(run(create));
-  keys.command('list').description('show all keys, without their secrets').action(run(list));
+  keys.command('list').description('Show all keys, without their secrets.').action(run(list));
   keys
     .command('revoke')
-    .description('end a key: within 2 seconds it is refused everywhere')
+    .description('End a key: within 2 seconds it is refused everywhere.')
     .argument('<id>', 'id of the key')
     .action(run(revoke));
   keys
     .command('rotate')
-    .description('make a key of the same name and limit that takes the place of another')
+    .description('Make a key of the same name and limit that takes the place of another.')
     .argument('<id>', 'id of the key to replace')
     .option('--overlap <duration>', 'how long the old key still works', parseDuration, DAY_MS)
     .action(run(rotate));
@@ -62,23 +62,24 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
   showOnce(context, await service.create({ name, expiresInMs, rateLimit }));
 }
 
-async function list({ app, print }: CommandContext): Promise<void> {
-  const records = await app.get(ApiKeysService).list();
+async function list(context: CommandContext): Promise<void> {
+  const records = await context.app.get(ApiKeysService).list();
   const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE'];
-  const rows = records.map((record) => [
-    record._id,
-    printable(record.name),
-    stateOf(record),
-    record.createdAt.toISOString(),
-    record.expiresAt?.toISOString() ?? 'never',
-    record.rateLimit === undefined ? 'default' : String(record.rateLimit),
+  const keys = records.map(shown);
+  const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit }) => [
+    id,
+    printable(name),
+    state,
+    createdAt,
+    expiresAt ?? 'never',
+    String(rateLimit ?? 'default'),
   ]);
-  print({ json: records.map(shown), text: formatTable([heading, ...rows]) });
+  context.print({ json: keys, text: formatTable([heading, ...rows]) });
 }
 
-async function revoke({ app, print }: CommandContext, id: string): Promise<void> {
-  const record = await told(app.get(ApiKeysService).revoke(id));
-  print({ json: shown(record), text: `Revoked ${record._id} (${printable(record.name)}).` });
+async function revoke(context: CommandContext, id: string): Promise<void> {
+  const record = await told(context.app.get(ApiKeysService).revoke(id));
+  context.print({ json: shown(record), text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
 async function rotate(context: CommandContext, id: string, options: RotateOptions): Promise<void> {
@@ -87,15 +88,15 @@ async function rotate(context: CommandContext, id: string, options: RotateOption
 }
 
 /** The key stands alone on stdout, easy to copy or to pipe. */
-function showOnce({ print, say }: CommandContext, { key, record }: IssuedKey): void {
+function showOnce(context: CommandContext, { key, record }: IssuedKey): void {
   const { id, ...rest } = shown(record);
-  print({ json: { id, key, ...rest }, text: key });
-  say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
+  context.print({ json: { id, key, ...rest }, text: key });
+  context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
 }
 
-function shown(record: StoredApiKey) {
+function shown({ _id: id, ...record }: StoredApiKey) {
   return {
-    id: record._id,
+    id,
     name: record.name,
     state: stateOf(record),
     createdAt: record.createdAt.toISOString(),
@@ -107,7 +108,10 @@ function shown(record: StoredApiKey) {
   };
 }
 
-function stateOf({ revokedAt, expiresAt }: StoredApiKey): 'active' | 'revoked' | 'expired' {
+function stateOf({
+  revokedAt,
+  expiresAt,
+}: Pick<StoredApiKey, 'revokedAt' | 'expiresAt'>): 'active' | 'revoked' | 'expired' {
   if (revokedAt) return 'revoked';
   return expiresAt && expiresAt <= new Date() ? 'expired' : 'active';
 }

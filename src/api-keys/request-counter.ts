@@ -33,6 +33,7 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
       lazyConnect: true,
       connectTimeout: REDIS_ANSWERS_WITHIN_MS,
       socketTimeout: REDIS_ANSWERS_WITHIN_MS,
+      disconnectTimeout: REDIS_ANSWERS_WITHIN_MS,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),

@@ -10,6 +10,8 @@ export interface ApiRequest extends Request {
   rawQuery: ReadonlyArray<readonly [name: string, value: string]>;
   /** Whether the target holds broken percent-encoding, broken UTF-8 or characters no URL may have. */
   brokenTarget?: BrokenTarget;
+  /** Whether its `Expect` header asks for something other than 100-continue. */
+  hasUnmetExpectation?: boolean;
   apiKey?: ApiKey;
   /** Why the key was refused: for the log alone. */
   authFailure?: string;

@@ -8,9 +8,9 @@ export interface CommandContext {
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** The one result on stdout: the text or, with `--json`, the JSON document. */
-  print(result: { readonly json: unknown; readonly text: string }): void;
+  readonly print: (result: { readonly json: unknown; readonly text: string }) => void;
   /** A message on stderr. */
-  say(message: string): void;
+  readonly say: (message: string) => void;
 }
 
 type Handler<Args extends unknown[]> = (context: CommandContext, ...args: Args) => Promise<void>;
@@ -26,14 +26,15 @@ export class CommandFailure extends Error {}
 /** What was asked makes no sense: the message on stderr, exit 2. */
 export class UsageFault extends Error {}
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+const DAY_SECONDS = 86_400;
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: DAY_SECONDS };
 const LONGEST_DAYS = 36_500;
 
 /** An option such as `90d`, in milliseconds. */
 export function parseDuration(text: string): number {
-  const [, digits, unit] = /^(\d{1,15})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(digits) * SECONDS[unit as keyof typeof SECONDS];
-  if (seconds > 0 && seconds <= LONGEST_DAYS * SECONDS.d) return seconds * 1000;
+  const [, digits = '', unit = ''] = /^(\d{1,15})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? 0);
+  if (seconds > 0 && seconds <= LONGEST_DAYS * DAY_SECONDS) return seconds * 1000;
   throw new InvalidArgumentError(
     `It must be a whole number above 0 with s, m, h or d, such as 90d; ${LONGEST_DAYS}d at most.`,
   );
@@ -53,6 +54,10 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
   const line = (row: readonly string[]) =>
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Text that came from outside, fit for a terminal: no control, format or separator characters, not endless. */

@@ -1,8 +1,9 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express from 'express';
+import express, { type Express, type Response } from 'express';
 import { randomUUID } from 'node:crypto';
-import { createServer, STATUS_CODES, type ServerOptions } from 'node:http';
+import { createServer, STATUS_CODES, type ServerOptions, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ApiRequest } from './api-request.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
@@ -15,6 +16,9 @@ const SERVER_OPTIONS: ServerOptions = {
   // Node refuses without a body; the request context does it with one.
   requireHostHeader: false,
 };
+
+/** How long a refused client may go on sending before its connection is cut. Milliseconds. */
+const LINGER_MS = 1_000;
 
 /** Express on an HTTP server whose own refusals are problem details, too. */
 export class HttpServerAdapter extends ExpressAdapter {
@@ -37,14 +41,9 @@ export class HttpServerAdapter extends ExpressAdapter {
     server.on('connect', (_request, socket) => {
       refuse(socket, methodNotAllowed());
     });
-    server.on('checkExpectation', (request, response) => {
-      refuse(
-        request.socket,
-        new Problem('invalid_request', 'Expectations other than 100-continue cannot be met.', {
-          status: 417,
-        }),
-      );
-      response.destroy();
+    server.on('checkExpectation', (request: ApiRequest, response: Response) => {
+      request.hasUnmetExpectation = true;
+      this.getInstance<Express>()(request, response);
     });
     this.httpServer = server;
   }
@@ -67,16 +66,33 @@ function unreadable(parserCode: string | undefined): Problem {
   return new Problem('invalid_request', detail, { status });
 }
 
+/** A socket with the answer that Node is sending on it, if any. */
+type HttpSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
+const refused = new WeakSet<HttpSocket>();
+
 /** Answers on the bare socket, where there is no response object, and closes it. */
-function refuse(
-  socket: Duplex & { _httpMessage?: { headersSent: boolean } | null },
-  problem: Problem,
-) {
-  // An answer that is already under way on this connection must not be mixed with another.
-  if (!socket.writable || socket._httpMessage?.headersSent) {
+function refuse(socket: HttpSocket, problem: Problem): void {
+  // The parser tells its failure anew for whatever else comes in.
+  if (refused.has(socket)) return;
+  const answer = socket._httpMessage;
+  if (answer?.req.complete) {
+    // To an earlier request, in which nothing is wrong.
+    answer.once('close', () => refuse(socket, problem));
+    return;
+  }
+  refused.add(socket);
+  if (!socket.writable || answer?.headersSent) {
     socket.destroy();
     return;
   }
+  socket.end(bareAnswer(problem));
+  // Closed while the client still sends, the connection would be reset, and the answer with it lost.
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function bareAnswer(problem: Problem): string {
   const requestId = randomUUID();
   const body = JSON.stringify(problem.body(requestId));
   const headers = {
@@ -90,5 +106,5 @@ function refuse(
   };
   const status = problem.getStatus();
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`;
 }

@@ -2,14 +2,11 @@ import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/c
 import { validateSync } from 'class-validator';
 import type { ApiRequest } from './api-request.js';
 import { listInputFields, type InputField } from './input.js';
+import { mayHoldKey } from './key-like.js';
 import { Problem, type RequestFault } from './problem.js';
 
-/** Names that somebody may have meant, too short for a key's secret. */
-const PLAIN_NAME = /^(?!.*mos_)[\w$.[\]-]{0,40}$/i;
-
-/** Where a key's secret starts (`mos_<id 12>_`), and how many characters in common give it away. */
-const KEY_PREFIX = 17;
-const SHARED = 6;
+/** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
+const SHOWN_NAME = /^[^%\p{C}]{0,64}$/u;
 
 /**
  * Makes the object for `@Input()`, or reports every fault of the request at once.
@@ -104,18 +101,7 @@ function groupByName(pairs: ApiRequest['rawQuery']): Map<string, string[]> {
   return texts;
 }
 
-/** A name as the error may show it: not when it may hold a key, or a part of the one that came with the request. */
-function echo(name: string, { rawQuery, headers }: ApiRequest): string {
-  const keys = rawQuery.filter(([other]) => other === 'api_key').map(([, key]) => key);
-  const shown =
-    PLAIN_NAME.test(name) &&
-    ![...keys, String(headers['x-api-key'] ?? '')].some((key) => sharesSecret(name, key));
-  return shown ? name : '(not shown)';
-}
-
-function sharesSecret(name: string, key: string): boolean {
-  for (let start = KEY_PREFIX; start + SHARED <= key.length; start++) {
-    if (name.includes(key.slice(start, start + SHARED))) return true;
-  }
-  return false;
+/** A name as the error may show it: not when it may hold a key. */
+function echo(name: string, request: ApiRequest): string {
+  return SHOWN_NAME.test(name) && !mayHoldKey(name, request) ? name : '(not shown)';
 }

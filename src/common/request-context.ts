@@ -1,22 +1,21 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
+import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
 
-/** Ids from outside that are short, plain and can't be a key are kept. */
-const SANE_REQUEST_ID = /^(?!.*mos_)(?!.*[0-9A-Za-z]{33})[\w.:-]{1,64}$/;
+/** Ids from outside that are short and plain, and can't be a key, are kept. */
+const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 
 /** What no request target may hold unencoded (RFC 3986): the parser lets some of it through. */
 const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
 
+/** Host and port as RFC 3986 has them, without user information. */
+const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
+
 /** First step of every request: its id, its time, its query as sent; and no request that two hops could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
   request.startedAt = performance.now();
-  const given = request.headers['x-request-id'];
-  request.requestId =
-    typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
-  response.setHeader('X-Request-Id', request.requestId);
-
   const start = request.url.indexOf('?');
   const path = start < 0 ? request.url : request.url.slice(0, start);
   const query = start < 0 ? '' : request.url.slice(start + 1);
@@ -29,8 +28,17 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   // Encoded once more, so that Express hands route parameters over as they were sent: a broken one must
   // not fail before the key has been checked.
   request.url = path.replaceAll('%', '%25');
+  request.requestId = requestIdOf(request);
+  response.setHeader('X-Request-Id', request.requestId);
   checkProtocol(request);
   next();
+}
+
+function requestIdOf(request: ApiRequest): string {
+  const given = request.headers['x-request-id'];
+  const isKept =
+    typeof given === 'string' && PLAIN_REQUEST_ID.test(given) && !mayHoldKey(given, request);
+  return isKept ? given : randomUUID();
 }
 
 /** Name and value of each part of a query, decoded; what can't be decoded stays as it is and counts as broken. */
@@ -55,16 +63,24 @@ function readQuery(query: string): { pairs: [string, string][]; broken: boolean 
   return { pairs, broken };
 }
 
-function checkProtocol({ httpVersion, headers, rawHeaders }: ApiRequest): void {
+function checkProtocol(request: ApiRequest): void {
+  const { httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     throw new Problem('invalid_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.', {
       headers: { Connection: 'close' },
     });
   }
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
-  if (hosts.length > 1 || (httpVersion === '1.1' && !headers.host)) {
+  const isGood = hosts.length === 0 ? httpVersion === '1.0' : HOST.test(headers.host ?? '');
+  if (hosts.length > 1 || !isGood) {
     throw new Problem('invalid_request', 'The request must name one host.', {
-      errors: [{ in: 'header', name: 'Host', detail: 'must be given exactly once' }],
+      errors: [{ in: 'header', name: 'Host', detail: 'must be one host, given exactly once' }],
+      headers: { Connection: 'close' },
+    });
+  }
+  if (request.hasUnmetExpectation) {
+    throw new Problem('invalid_request', 'Expectations other than 100-continue cannot be met.', {
+      status: 417,
       headers: { Connection: 'close' },
     });
   }

@@ -3,8 +3,13 @@ import {
   MongoError,
   MongoNetworkTimeoutError,
   MongoServerError,
+  type ClientSession,
+  type ClusterTime,
+  type Db,
+  type MongoClient,
   type MongoClientOptions,
   type ServerDescription,
+  type Timestamp,
   type TopologyDescription,
 } from 'mongodb';
 import mongoose, { type Connection } from 'mongoose';
@@ -54,9 +59,22 @@ const READABLE_SERVERS = new Set([
   'LoadBalancer',
 ]);
 
+/**
+ * Reads at once, those that wait for a connection included. More would only wait longer than the callers do:
+ * they are told at once.
+ */
+const READS_MAX = 256;
+
 export interface ReadOptions {
   readonly maxTimeMS: number;
   readonly signal: AbortSignal;
+  readonly session?: ClientSession;
+}
+
+/** A point in time that reads must not fall behind: callers may have seen what was true then. */
+export interface Horizon {
+  readonly operationTime: Timestamp;
+  readonly clusterTime: ClusterTime;
 }
 
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
@@ -66,11 +84,27 @@ export class Database implements OnApplicationShutdown {
   private readonly logger = new Logger(Database.name);
   private topology: TopologyDescription | undefined;
   private closed = false;
+  private reading = 0;
+
+  /** Set by the change feed. A secondary that reads in place of a lost primary waits until it has got there. */
+  horizon: Horizon | undefined;
+  private readonly clientListeners: ((client: MongoClient) => void)[] = [];
 
   constructor(private readonly config: Config) {
     this.connection.set('bufferCommands', false);
     this.connection.set('autoCreate', false);
     this.connection.set('autoIndex', false);
+  }
+
+  /** Calls back with each of the driver's clients before it connects: after a failure there is another. */
+  onClient(listener: (client: MongoClient) => void): void {
+    this.clientListeners.push(listener);
+  }
+
+  /** The database itself, in the driver's words. */
+  get db(): Db {
+    if (!this.connection.db) throw unavailable();
+    return this.connection.db;
   }
 
   /** Whether some server can be read, as far as the driver's monitors know. */
@@ -86,6 +120,18 @@ export class Database implements OnApplicationShutdown {
     );
   }
 
+  private get hasPrimary(): boolean {
+    return this.topology?.type !== 'ReplicaSetNoPrimary';
+  }
+
+  private sessionFromHorizon(): ClientSession | undefined {
+    if (!this.horizon) return undefined;
+    const session = this.connection.getClient().startSession({ causalConsistency: true });
+    session.advanceClusterTime(this.horizon.clusterTime);
+    session.advanceOperationTime(this.horizon.operationTime);
+    return session;
+  }
+
   private get servers(): ServerDescription[] {
     return [...(this.topology?.servers.values() ?? [])];
   }
@@ -96,9 +142,11 @@ export class Database implements OnApplicationShutdown {
     if (!uri) throw new Error('No MongoDB URI');
     const opening = this.connection.openUri(uri, { ...DRIVER_OPTIONS, dbName: databaseName(uri) });
     // The client is there before it connects: its first descriptions must not be missed.
-    this.connection.getClient().on('topologyDescriptionChanged', ({ newDescription }) => {
+    const client = this.connection.getClient();
+    client.on('topologyDescriptionChanged', ({ newDescription }) => {
       this.topology = newDescription;
     });
+    for (const listener of this.clientListeners) listener(client);
     await opening;
   }
 
@@ -125,6 +173,9 @@ export class Database implements OnApplicationShutdown {
    */
   async read<T>(budgetMs: number, operation: (options: ReadOptions) => Promise<T>): Promise<T> {
     if (!this.readable) throw unavailable();
+    if (this.reading >= READS_MAX) throw overloaded();
+    this.reading++;
+    const session = this.hasPrimary ? undefined : this.sessionFromHorizon();
     const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<never>((_resolve, reject) => {
@@ -133,16 +184,16 @@ export class Database implements OnApplicationShutdown {
         abort.abort();
       }, budgetMs);
     });
-    const options = {
-      maxTimeMS: budgetMs - SERVER_GIVES_UP_EARLIER_MS,
-      signal: abort.signal,
-    };
+    const maxTimeMS = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
+    const options = { maxTimeMS, signal: abort.signal, ...(session && { session }) };
     try {
       return await Promise.race([operation(options), tooLate]);
     } catch (error) {
       throw this.problemOf(error);
     } finally {
       clearTimeout(timer);
+      this.reading--;
+      await session?.endSession();
     }
   }
 
@@ -163,7 +214,8 @@ export class Database implements OnApplicationShutdown {
   }
 }
 
-function databaseName(uri: string): string {
+/** The database that a connection string names, or the default. */
+export function databaseName(uri: string): string {
   const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
   return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
 }

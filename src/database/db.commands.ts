@@ -58,7 +58,7 @@ function statusText(result: DatabaseStatus): string {
       name,
       yesNo(exists),
       estimatedCount === null ? 'unknown' : `about ${estimatedCount}`,
-      PRE_IMAGES_TEXT[String(preAndPostImages)] ?? '',
+      preAndPostImages === undefined ? '' : yesNo(preAndPostImages),
     ],
   );
   const indexes = result.indexes.map(({ collection, name, present }) => [
@@ -71,8 +71,6 @@ function statusText(result: DatabaseStatus): string {
     formatTable([['INDEX', 'THERE'], ...indexes]),
   ].join('\n\n');
 }
-
-const PRE_IMAGES_TEXT: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
 
 function yesNo(fact: boolean | null): string {
   if (fact === null) return 'unknown';

@@ -1,5 +1,6 @@
-import { MongoServerError, type Document } from 'mongodb';
+import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { messageOf } from '../common/command.js';
 
 /** One thing that the service wants in the database. */
 export interface InitItem {
@@ -15,25 +16,53 @@ export type InitReport = readonly InitItem[];
 export interface WantedIndex {
   readonly collection: string;
   readonly name: string;
-  readonly keys: Readonly<Record<string, 1 | -1>>;
+  readonly keys: Record<string, 1 | -1>;
   readonly unique: boolean;
 }
 
 /** The change feed needs to know where a market was before it changed. */
 export const PRE_IMAGE_COLLECTIONS: readonly string[] = ['markets'];
 
+const PRE_IMAGES_SINCE_VERSION = 6;
 const NAMESPACE_EXISTS = 48;
-const PRE_IMAGES_SINCE = 6;
+
+/**
+ * Makes the collections and indexes of the connection's models where they lack, and turns on what the
+ * change feed needs. Drops nothing, and goes on where something can't be made.
+ */
+export async function initDatabase(connection: Connection): Promise<InitReport> {
+  const { db } = connection;
+  if (!db) throw new Error('not connected to MongoDB');
+  const items: InitItem[] = [];
+  for (const name of collectionNames(connection)) {
+    items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
+  }
+  for (const name of PRE_IMAGE_COLLECTIONS) {
+    items.push(await attempt(`pre-images of ${name}`, () => turnOnPreImages(db, name)));
+  }
+  for (const index of wantedIndexes(connection)) {
+    const what = `index ${index.collection}.${index.name}`;
+    items.push(await attempt(what, () => makeIndex(db, index)));
+  }
+  return items;
+}
+
+export function collectionNames(connection: Connection): string[] {
+  return Object.values(connection.models).map(({ collection }) => collection.collectionName);
+}
 
 /** The indexes that the schemas of the connection's models declare. */
 export function wantedIndexes(connection: Connection): WantedIndex[] {
   return Object.values(connection.models).flatMap(({ collection, schema }) =>
-    schema.indexes().map(([keys, options]) => ({
-      collection: collection.collectionName,
-      name: options.name ?? Object.entries(keys).flat().join('_'),
-      keys: keys as WantedIndex['keys'],
-      unique: options.unique === true,
-    })),
+    schema.indexes().map(([definition, options]): WantedIndex => {
+      const keys = Object.entries(definition).map(([key, way]) => [key, way === -1 ? -1 : 1]);
+      return {
+        collection: collection.collectionName,
+        name: options.name ?? keys.flat().join('_'),
+        keys: Object.fromEntries(keys),
+        unique: options.unique === true,
+      };
+    }),
   );
 }
 
@@ -42,31 +71,19 @@ export function servesAs(present: Document, { keys, unique }: WantedIndex): bool
   const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
     (restriction) => present[restriction],
   );
-  return (
-    isWhole &&
-    JSON.stringify(present['key']) === JSON.stringify(keys) &&
-    (!unique || present['unique'] === true)
-  );
+  const hasKeys = JSON.stringify(present['key']) === JSON.stringify(keys);
+  return isWhole && hasKeys && (!unique || present['unique'] === true);
 }
 
-/**
- * Makes the collections and indexes of the connection's models where they lack, and turns on what the
- * change feed needs. Drops nothing, and goes on where something can't be made.
- */
-export async function initDatabase(connection: Connection): Promise<InitReport> {
-  const collections = Object.values(connection.models).map((model) => model.collection.name);
-  const items: InitItem[] = [];
-  for (const name of collections) {
-    items.push(await attempt(`collection ${name}`, () => makeCollection(connection, name)));
-  }
-  for (const name of collections.filter((each) => PRE_IMAGE_COLLECTIONS.includes(each))) {
-    items.push(await attempt(`pre-images of ${name}`, () => turnOnPreImages(connection, name)));
-  }
-  for (const index of wantedIndexes(connection)) {
-    const what = `index ${index.collection}.${index.name}`;
-    items.push(await attempt(what, () => makeIndex(connection, index)));
-  }
-  return items;
+/** How a collection was made; undefined when there is none. */
+export async function collectionOptions(db: Db, name: string): Promise<Document | undefined> {
+  const [found]: Document[] = await db.listCollections({ name }).toArray();
+  return found && (found['options'] ?? {});
+}
+
+/** Whether pre- and post-images are on, by a collection's options. */
+export function hasPreImages(options: Document | undefined): boolean {
+  return options?.['changeStreamPreAndPostImages']?.enabled === true;
 }
 
 async function attempt(what: string, make: () => Promise<string | void>): Promise<InitItem> {
@@ -74,35 +91,40 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    return { what, ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { what, ok: false, reason: messageOf(error) };
   }
 }
 
-async function makeCollection({ db }: Connection, name: string): Promise<void> {
+// Each step looks first: what is there already needs no privilege to make it.
+
+async function makeCollection(db: Db, name: string): Promise<void> {
+  if (await collectionOptions(db, name).catch(() => undefined)) return;
   try {
-    await db?.createCollection(name);
+    await db.createCollection(name);
   } catch (error) {
-    if (!(error instanceof MongoServerError) || error.code !== NAMESPACE_EXISTS) throw error;
+    const isThere = error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
+    if (!isThere) throw error;
   }
 }
 
-/** @returns why it is not needed, if so */
-async function turnOnPreImages({ db }: Connection, name: string): Promise<string | void> {
-  const hello = await db?.command({ hello: 1 });
-  if (!hello?.['setName'] && hello?.['msg'] !== 'isdbgrid')
-    return 'a standalone server has no changes to tell';
-  const build = await db?.command({ buildInfo: 1 });
-  if (build?.['versionArray'][0] < PRE_IMAGES_SINCE)
-    return `MongoDB has them since version ${PRE_IMAGES_SINCE}`;
-  await db?.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
+/** @returns why they are not needed, if so */
+async function turnOnPreImages(db: Db, name: string): Promise<string | void> {
+  if (hasPreImages(await collectionOptions(db, name).catch(() => undefined))) return undefined;
+  const hello = await db.command({ hello: 1 });
+  const isStandalone = !hello['setName'] && hello['msg'] !== 'isdbgrid';
+  if (isStandalone) return 'a standalone server has no change feed';
+  const build = await db.command({ buildInfo: 1 });
+  if (build['versionArray'][0] < PRE_IMAGES_SINCE_VERSION) {
+    return `MongoDB has them since version ${PRE_IMAGES_SINCE_VERSION}`;
+  }
+  await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
+  return undefined;
 }
 
-async function makeIndex({ db }: Connection, wanted: WantedIndex): Promise<void> {
-  const collection = db?.collection(wanted.collection);
-  const present = (await collection?.indexes().catch(() => [])) ?? [];
+async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
+  const collection = db.collection(wanted.collection);
+  const present = await collection.indexes().catch(() => []);
   if (present.some((index) => servesAs(index, wanted))) return;
-  await collection?.createIndex(wanted.keys, {
-    name: wanted.name,
-    ...(wanted.unique && { unique: true }),
-  });
+  const { name, unique } = wanted;
+  await collection.createIndex(wanted.keys, { name, ...(unique && { unique }) });
 }

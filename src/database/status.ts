@@ -1,13 +1,22 @@
-import type { Document } from 'mongodb';
+import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { PRE_IMAGE_COLLECTIONS, servesAs, wantedIndexes } from './init.js';
+import { messageOf } from '../common/command.js';
+import {
+  collectionNames,
+  collectionOptions,
+  hasPreImages,
+  PRE_IMAGE_COLLECTIONS,
+  servesAs,
+  wantedIndexes,
+} from './init.js';
 
+/** Null stands for what the user may not see. */
 export interface DatabaseStatus {
   readonly database: string;
   readonly serverVersion: string | null;
   readonly topology: Topology;
   readonly collections: readonly CollectionStatus[];
-  readonly indexes: readonly { collection: string; name: string; present: boolean | null }[];
+  readonly indexes: readonly IndexStatus[];
   /** Whether changes are told as they happen, and why not. */
   readonly changeFeed: { readonly on: boolean; readonly reason?: string };
 }
@@ -15,101 +24,105 @@ export interface DatabaseStatus {
 interface Topology {
   readonly type: 'standalone' | 'replica set' | 'sharded';
   readonly replicaSet?: string;
-  /** Left out when the user may not see them. */
-  readonly members?: readonly { name: string; state: string }[];
+  readonly members?: readonly { name: string; state: string }[] | null;
 }
 
 interface CollectionStatus {
   readonly name: string;
   readonly exists: boolean | null;
   readonly estimatedCount: number | null;
-  /** Null where they are not needed, or can't be seen. */
-  readonly preAndPostImages: boolean | null;
+  /** Left out where they are not needed. */
+  readonly preAndPostImages?: boolean | null;
 }
 
-/** What can be seen of the database; what the user may not see is null. */
+interface IndexStatus {
+  readonly collection: string;
+  readonly name: string;
+  readonly present: boolean | null;
+}
+
+const NAMESPACE_NOT_FOUND = 26;
+
 export async function databaseStatus(connection: Connection): Promise<DatabaseStatus> {
   const { db } = connection;
-  if (!db) throw new Error('Not connected');
-  const build = await db.command({ buildInfo: 1 }).catch(() => undefined);
-  const names = Object.values(connection.models).map((model) => model.collection.name);
+  if (!db) throw new Error('not connected to MongoDB');
+  const names = collectionNames(connection);
+  const build = await visible(db.command({ buildInfo: 1 }));
   return {
     database: db.databaseName,
-    serverVersion: (build?.['version'] as string | undefined) ?? null,
-    topology: await topologyOf(connection),
-    collections: await Promise.all(names.map((name) => collectionStatus(connection, name))),
-    indexes: await indexStatus(connection, names),
-    changeFeed: await changeFeedStatus(connection),
+    serverVersion: build?.['version'] ?? null,
+    topology: await topologyOf(db),
+    collections: await Promise.all(names.map((name) => collectionStatus(db, name))),
+    indexes: await indexStatus(db, connection),
+    changeFeed: await changeFeedStatus(db),
   };
 }
 
-async function topologyOf({ db }: Connection): Promise<Topology> {
-  const hello = await db?.command({ hello: 1 });
-  if (hello?.['msg'] === 'isdbgrid') return { type: 'sharded' };
-  if (!hello?.['setName']) return { type: 'standalone' };
-  const set = await db
-    ?.admin()
-    .command({ replSetGetStatus: 1 })
-    .catch(() => undefined);
-  const members = (set?.['members'] as { name: string; stateStr: string }[] | undefined)?.map(
-    ({ name, stateStr }) => ({ name, state: stateStr }),
-  );
-  return { type: 'replica set', replicaSet: hello['setName'] as string, members };
+async function topologyOf(db: Db): Promise<Topology> {
+  const hello = await db.command({ hello: 1 });
+  if (hello['msg'] === 'isdbgrid') return { type: 'sharded' };
+  if (!hello['setName']) return { type: 'standalone' };
+  const set = await visible(db.admin().command({ replSetGetStatus: 1 }));
+  const seen: { name: string; stateStr: string }[] | undefined = set?.['members'];
+  const members = seen?.map(({ name, stateStr }) => ({ name, state: stateStr })) ?? null;
+  return { type: 'replica set', replicaSet: hello['setName'], members };
 }
 
-async function collectionStatus({ db }: Connection, name: string): Promise<CollectionStatus> {
-  const found = await db
-    ?.listCollections({ name })
-    .toArray()
-    .catch(() => undefined);
-  const options = found?.[0] && 'options' in found[0] ? found[0].options : undefined;
-  const preImages = (options as Document | undefined)?.['changeStreamPreAndPostImages'] as
-    { enabled: boolean } | undefined;
-  const count = await db
-    ?.collection(name)
-    .estimatedDocumentCount()
-    .catch(() => undefined);
+async function collectionStatus(db: Db, name: string): Promise<CollectionStatus> {
+  const options = await visible(collectionOptions(db, name));
+  const isHidden = options === null;
   return {
     name,
-    exists: found ? found.length > 0 : null,
-    estimatedCount: count ?? null,
-    preAndPostImages:
-      found && PRE_IMAGE_COLLECTIONS.includes(name) ? preImages?.enabled === true : null,
+    exists: isHidden ? null : options !== undefined,
+    estimatedCount: await visible(db.collection(name).estimatedDocumentCount()),
+    ...(PRE_IMAGE_COLLECTIONS.includes(name) && {
+      preAndPostImages: isHidden ? null : hasPreImages(options),
+    }),
   };
 }
 
-async function indexStatus(connection: Connection, collections: readonly string[]) {
+async function indexStatus(db: Db, connection: Connection): Promise<IndexStatus[]> {
   const present = new Map<string, Document[] | null>();
-  for (const name of collections) present.set(name, await indexesOf(connection, name));
+  for (const name of collectionNames(connection)) {
+    present.set(name, await visible(indexesOf(db, name)));
+  }
   return wantedIndexes(connection).map((wanted) => {
     const { collection, name } = wanted;
     const indexes = present.get(collection);
-    return {
-      collection,
-      name,
-      present: indexes ? indexes.some((index) => servesAs(index, wanted)) : null,
-    };
+    const isPresent = indexes?.some((index) => servesAs(index, wanted)) ?? null;
+    return { collection, name, present: isPresent };
   });
 }
 
-async function indexesOf({ db }: Connection, collection: string): Promise<Document[] | null> {
+async function indexesOf(db: Db, collection: string): Promise<Document[]> {
   try {
-    return (await db?.collection(collection).indexes()) ?? null;
+    return await db.collection(collection).indexes();
   } catch (error) {
-    return (error as Document)['codeName'] === 'NamespaceNotFound' ? [] : null;
+    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
   }
 }
 
 /** Opens the feed for a moment: only that tells the topology and the privileges alike. */
-async function changeFeedStatus({ db }: Connection): Promise<DatabaseStatus['changeFeed']> {
-  const [watched] = PRE_IMAGE_COLLECTIONS;
-  const stream = db?.collection(watched ?? '').watch([], { maxAwaitTimeMS: 1 });
+async function changeFeedStatus(db: Db): Promise<DatabaseStatus['changeFeed']> {
+  const [watched = ''] = PRE_IMAGE_COLLECTIONS;
+  const stream = db.collection(watched).watch([], { maxAwaitTimeMS: 1 });
   try {
-    await stream?.tryNext();
+    await stream.tryNext();
     return { on: true };
   } catch (error) {
-    return { on: false, reason: error instanceof Error ? error.message : String(error) };
+    return { on: false, reason: messageOf(error) };
   } finally {
-    await stream?.close();
+    await stream.close();
+  }
+}
+
+/** Null for what MongoDB refuses to show; a failure of the connection stays one. */
+async function visible<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof MongoServerError) return null;
+    throw error;
   }
 }

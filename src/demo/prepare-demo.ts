@@ -9,10 +9,13 @@ import { demoMarkets } from './demo-markets.js';
 export async function prepareDemo(app: INestApplicationContext): Promise<void> {
   const markets = app.get<Model<Market>>(getModelToken(Market.name));
   await app.get(ApiKeysService).ensureDemoKey();
-  await markets.db.transaction(async (session) => {
-    if (await markets.exists({}).session(session)) return;
-    const records = demoMarkets();
-    await markets.collection.insertMany([...records], { session });
-    new Logger('Demo').log(`The database was empty: ${records.length} demo markets are in`);
-  });
+  await markets.db.transaction(
+    async (session) => {
+      if (await markets.exists({}).session(session)) return;
+      const records = demoMarkets();
+      await markets.collection.insertMany([...records], { session });
+      new Logger('Demo').log(`The database was empty: ${records.length} demo markets are in`);
+    },
+    { readPreference: 'primary' },
+  );
 }

@@ -17,6 +17,19 @@ const marketFilters = {
   marketType: (value) => ({ marketType: value }),
 } satisfies FilterTable<MarketsQuery>;
 
+/** Whether a stored market meets a condition as MongoDB judges it: an array by any of its elements. */
+export function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
+  return Object.entries(condition).every(([field, value]) => {
+    const found = stored[field];
+    return found === value || (Array.isArray(found) && found.includes(value));
+  });
+}
+
+/** The stored fields that conditions look at. */
+export const FILTERED_FIELDS = Object.values(marketFilters).flatMap((condition) =>
+  Object.keys(condition('live' as never)),
+);
+
 /** The conditions that a query sets, in the order of the table. */
 export function conditionsOf(query: MarketsQuery): Condition[] {
   const table = marketFilters as Record<string, (value: string) => Condition>;

@@ -4,8 +4,9 @@ import type { Response } from 'express';
 import type { ApiRequest } from '../common/api-request.js';
 import { Input } from '../common/input.js';
 import { ApiMarketsPage } from './api-markets-page.decorator.js';
-import { EventLookup, FixtureLookup } from './markets-query.dto.js';
+import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js';
 import { MarketsService } from './markets.service.js';
+import type { Scope } from './scope.js';
 import { sendAnswer } from './send-answer.js';
 
 @ApiTags('Markets')
@@ -21,7 +22,7 @@ export class MarketsController {
     @Res() response: Response,
   ): Promise<void> {
     const { eventId } = lookup;
-    await sendAnswer(request, response, await this.markets.page({ eventId }, lookup));
+    await this.send(request, response, { eventId }, lookup);
   }
 
   @Get('fixture/:fixtureId')
@@ -32,6 +33,17 @@ export class MarketsController {
     @Res() response: Response,
   ): Promise<void> {
     const { fixtureId } = lookup;
-    await sendAnswer(request, response, await this.markets.page({ fixtureId }, lookup));
+    await this.send(request, response, { fixtureId }, lookup);
+  }
+
+  private async send(
+    request: ApiRequest,
+    response: Response,
+    scope: Scope,
+    query: MarketsQuery,
+  ): Promise<void> {
+    const { answer, source } = await this.markets.page(scope, query);
+    request.served = { source, items: answer.items };
+    await sendAnswer(request, response, answer);
   }
 }

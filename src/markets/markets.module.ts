@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MongooseModule } from '@nestjs/mongoose';
+import { Books } from './books.js';
+import { CollectionKeeper } from './collection-keeper.js';
 import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
@@ -7,7 +9,7 @@ import { MarketsService } from './markets.service.js';
 @Module({
   imports: [MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }])],
   controllers: [MarketsController],
-  providers: [MarketsService],
+  providers: [MarketsService, Books, CollectionKeeper],
   exports: [MongooseModule],
 })
 export class MarketsModule {}

@@ -1,36 +1,53 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
+import { MongoServerError } from 'mongodb';
 import type { Model, PipelineStage } from 'mongoose';
 import { Database, READ_BUDGET_MS, type ReadOptions } from '../database/database.js';
 import { answerOf, type Answer } from './answer.js';
+import { Books } from './books.js';
 import { conditionsOf, type Condition } from './market.filters.js';
 import { marketJson, MARKET_PROJECTION } from './market-view.js';
 import { Market } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
+import type { Scope } from './scope.js';
 
-/** Which list of markets: all of one event, or all of one fixture. */
-export type Scope =
-  | { readonly eventId: string; readonly fixtureId?: never }
-  | { readonly fixtureId: string; readonly eventId?: never };
+export interface ServedAnswer {
+  readonly answer: Answer;
+  readonly source: 'memory' | 'database';
+}
 
 type StoredMarket = Record<string, unknown>;
+
+/** SnapshotTooOld and SnapshotUnavailable. */
+const SNAPSHOT_GONE = new Set([239, 246]);
 
 @Injectable()
 export class MarketsService {
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
+    private readonly books: Books,
   ) {}
 
   /**
    * One page of the markets under a scope, and how many there are in all: both of one state of the data.
-   * @throws Problem when MongoDB can't answer (in time)
+   * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
-  async page(scope: Scope, query: MarketsQuery): Promise<Answer> {
+  async page(scope: Scope, query: MarketsQuery): Promise<ServedAnswer> {
+    const remembered =
+      this.books.recall(scope, query) ?? (await this.books.recallAfterLoad(scope, query));
+    if (remembered) return { answer: remembered, source: 'memory' };
+    return { answer: await this.read(scope, query), source: 'database' };
+  }
+
+  private async read(scope: Scope, query: MarketsQuery): Promise<Answer> {
     const match = { $match: { $and: [...conditionsOf(query), scope as Condition] } };
     const { markets, itemCount } = await this.database.read(READ_BUDGET_MS.markets, (options) =>
       this.database.hasSnapshots
-        ? this.readSnapshot(match, query, options)
+        ? this.readSnapshot(match, query, options).catch((error: unknown) => {
+            if (!isSnapshotGone(error)) throw error;
+            return this.readTogether(match, query, options);
+          })
         : this.readTogether(match, query, options),
     );
     return answerOf(query, markets.map(marketJson), itemCount);
@@ -86,6 +103,11 @@ export class MarketsService {
       .exec();
     return { markets: result?.markets ?? [], itemCount: result?.total[0]?.itemCount ?? 0 };
   }
+}
+
+/** For a moment after a collection or an index was made anew, there is no snapshot of it. */
+function isSnapshotGone(error: unknown): boolean {
+  return error instanceof MongoServerError && SNAPSHOT_GONE.has(Number(error.code));
 }
 
 function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineStage[] {

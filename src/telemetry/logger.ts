@@ -1,24 +1,45 @@
 import type { LoggerService } from '@nestjs/common';
-import { destination as openDestination, pino, type Logger } from 'pino';
+import { destination, pino, type DestinationStream, type Logger } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 import type { Config } from '../config.js';
 import type { LogLevel } from './log-level.js';
+import { redact } from './redact.js';
+import { openStdout } from './stdout.js';
 
-/** One JSON object a line on stdout, or the same in a form for people. */
-export function createLogger({
-  logLevel,
-  logFormat,
-}: Pick<Config, 'logLevel' | 'logFormat'>): Logger {
-  const stdout = openDestination({ dest: 1, sync: true });
+/** One JSON object a line, or the same in a form for people. */
+export function createLogger(
+  { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
+  output: DestinationStream = logFormat === 'pretty' ? openPretty() : openStdout(),
+): Logger {
   return pino(
     {
       level: logLevel,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+      hooks: { streamWrite: redact },
       base: undefined,
     },
-    logFormat === 'pretty' ? PinoPretty({ destination: stdout }) : stdout,
+    output,
   );
+}
+
+function openPretty(): DestinationStream {
+  return PinoPretty({ destination: destination({ dest: 1, sync: true }), singleLine: true });
+}
+
+/** What tells how it came about. Other properties may hold anything: documents, settings, commands. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { name, message, stack, cause } = error;
+  const code = (error as NodeJS.ErrnoException).code;
+  return {
+    type: name,
+    message,
+    ...(code !== undefined && { code }),
+    stack,
+    ...(cause !== undefined && { cause: describeError(cause) }),
+  };
 }
 
 /** Nest's own messages, and those of our classes, in the same log. */
@@ -27,7 +48,8 @@ export class NestLogger implements LoggerService {
 
   log(message: unknown, ...rest: unknown[]): void {
     // Nest tells at length how it starts: of use to developers of the service alone.
-    this.write(rest.at(-1) === 'InstanceLoader' ? 'debug' : 'info', message, rest);
+    const aboutNest = STARTING.has(String(rest.at(-1)));
+    this.write(aboutNest ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {
@@ -50,14 +72,19 @@ export class NestLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Nest passes the message, maybe more values, and last the name of the class that speaks. */
+  /** Nest passes the message, maybe more values (a stack, the text of an object), and last the class that speaks. */
   private write(level: LogLevel, message: unknown, rest: unknown[]): void {
-    const context = typeof rest.at(-1) === 'string' ? rest.at(-1) : undefined;
-    const text = rest.find((value) => typeof value === 'string' && value !== context);
-    const fields = typeof message === 'object' && message !== null ? message : {};
-    this.logger[level](
-      { context, ...fields },
-      String(typeof message === 'object' ? (text ?? '') : message),
-    );
+    const texts = rest.filter((value) => typeof value === 'string');
+    const context = texts.pop();
+    const [text] = texts;
+    if (message instanceof Error) {
+      this.logger[level]({ context, err: message }, text ?? message.message);
+    } else if (typeof message === 'object' && message !== null) {
+      this.logger[level]({ context, ...message }, text ?? '');
+    } else {
+      this.logger[level]({ context, ...(text !== undefined && { stack: text }) }, String(message));
+    }
   }
 }
+
+const STARTING = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer']);

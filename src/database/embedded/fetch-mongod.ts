@@ -49,7 +49,9 @@ export async function downloadMongod(onStart: () => void): Promise<string> {
 /** Runs in a process of its own: quiet, and it can be ended. */
 async function askMemoryServer(env: NodeJS.ProcessEnv): Promise<string> {
   const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
-  const script = `require(process.argv[1]).MongoBinary.getPath().then((path) => console.log('\\n' + path))`;
+  const script = `require(process.argv[1]).MongoBinary.getPath().then(
+    (path) => console.log('\\n' + path),
+    (error) => { console.error('Error: ' + error.message.split('\\n')[0]); process.exit(1); })`;
   const { stdout } = await execute(process.execPath, ['-e', script, library], {
     env: { ...process.env, NODE_OPTIONS: '', ...env },
     timeout: DOWNLOAD_TIMEOUT,

@@ -19,8 +19,15 @@ export async function mongodFault(program: string): Promise<string | undefined> 
 
 /** The line that says most about why a program failed. */
 export function firstLine(error: unknown): string {
-  const { stderr, code, message } = error as { stderr?: string; code?: unknown; message: string };
-  if (code === 'ENOENT') return 'no such program';
-  const lines = (stderr ?? '').split('\n').filter((line) => line.trim());
-  return lines.find((line) => /error/i.test(line)) ?? lines[0] ?? message.split('\n')[0] ?? '';
+  if (!(error instanceof Error)) return String(error);
+  const { message, stderr, code }: ProgramError = error;
+  if (code === 'ENOENT' && stderr !== undefined) return 'no such program';
+  const lines = (stderr || message).split('\n').filter((line) => line.trim());
+  return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
+}
+
+/** What execFile adds to an error. */
+interface ProgramError extends Error {
+  readonly stderr?: string;
+  readonly code?: unknown;
 }

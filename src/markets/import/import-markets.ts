@@ -1,6 +1,6 @@
 import { createReadStream, fstatSync, statSync } from 'node:fs';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { CommandFailure, printable } from '../../common/command.js';
+import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import { checkRecord, type Fault } from './market-record.js';
 import type { ImportEntry, MarketImporter } from './market-importer.js';
 import type { Outcome } from './market-plan.js';
@@ -96,19 +96,20 @@ export class MarketImport {
 
   private async *chunks(file: string): AsyncIterable<Buffer> {
     const stream: Readable = file === STDIN ? process.stdin : createReadStream(file);
+    const chunks: AsyncIterable<Buffer> = addAbortSignal(this.options.signal, stream);
     try {
-      for await (const chunk of addAbortSignal(this.options.signal, stream)) {
-        this.bytes += (chunk as Buffer).length;
-        yield chunk as Buffer;
+      for await (const chunk of chunks) {
+        this.bytes += chunk.length;
+        yield chunk;
       }
     } catch (error) {
-      throw new InputFault(`can't be read: ${(error as Error).message}`);
+      throw new InputFault(`can't be read: ${messageOf(error)}`);
     }
   }
 }
 
 function unusable(error: unknown): never {
-  const reason = error instanceof Error ? printable(error.message) : 'unknown';
+  const reason = printable(messageOf(error));
   throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
 }
 

@@ -5,14 +5,13 @@ import {
   MongoBulkWriteError,
   type AnyBulkWriteOperation,
   type BulkWriteResult,
-  type Document,
   type WriteError,
 } from 'mongodb';
 import type { Model } from 'mongoose';
 import { printable } from '../../common/command.js';
-import { Market, MARKET_IDENTITY } from '../market.schema.js';
+import { Market } from '../market.schema.js';
 import { contentFields, identityKey, planMarket, type Outcome } from './market-plan.js';
-import type { MarketRecord } from './market-record.js';
+import type { Fields, MarketRecord } from './market-record.js';
 
 /** A record that passed the check, with its place and its length in the input. */
 export interface ImportEntry {
@@ -74,14 +73,26 @@ export class MarketImporter {
     });
   }
 
-  /** The stored markets of a batch, by identity; some others, too, since each part is looked up on its own. */
-  private async findStored(entries: readonly ImportEntry[]): Promise<Map<string, Document>> {
-    const filter: Document = {};
-    for (const field of MARKET_IDENTITY) {
-      filter[field] = { $in: [...new Set(entries.map(({ record }) => record[field]))] };
+  /** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
+  private async findStored(entries: readonly ImportEntry[]): Promise<Map<string, Fields>> {
+    const events = new Map<string, { provider: string; eventId: string; marketIds: string[] }>();
+    for (const { record } of entries) {
+      const { provider, eventId, marketId } = record;
+      const key = JSON.stringify([provider, eventId]);
+      const event = events.get(key);
+      if (event) event.marketIds.push(marketId);
+      else events.set(key, { provider, eventId, marketIds: [marketId] });
     }
+    const filter = [...events.values()].map(({ provider, eventId, marketIds }) => ({
+      provider,
+      eventId,
+      marketId: { $in: marketIds },
+    }));
     const projection = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
-    const found = this.markets.collection.find(filter, { projection, readPreference: 'primary' });
+    const found = this.markets.collection.find(
+      { $or: filter },
+      { projection, readPreference: 'primary' },
+    );
     return new Map((await found.toArray()).map((market) => [identityKey(market), market]));
   }
 

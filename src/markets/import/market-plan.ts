@@ -1,7 +1,7 @@
-import { Double, type AnyBulkWriteOperation, type Document } from 'mongodb';
+import { Double, type AnyBulkWriteOperation } from 'mongodb';
 import { listFields, type StoredFieldRule } from '../../common/field.decorator.js';
 import { Market, MARKET_IDENTITY } from '../market.schema.js';
-import type { MarketRecord } from './market-record.js';
+import type { Fields, MarketRecord } from './market-record.js';
 
 export type Outcome = 'inserted' | 'updated' | 'unchanged';
 
@@ -19,8 +19,8 @@ export const contentFields = listFields(Market).filter(
 );
 
 /** The identity as the key of a map. */
-export function identityKey(market: Document | MarketRecord): string {
-  return JSON.stringify(MARKET_IDENTITY.map((field) => (market as Document)[field] as unknown));
+export function identityKey(market: Fields): string {
+  return JSON.stringify(MARKET_IDENTITY.map((field) => market[field]));
 }
 
 /**
@@ -29,17 +29,17 @@ export function identityKey(market: Document | MarketRecord): string {
  */
 export function planMarket(
   records: readonly MarketRecord[],
-  stored: Document | undefined,
+  stored: Fields | undefined,
   now: Date,
 ): MarketPlan {
   const last = records.at(-1);
-  if (!last || (stored && isSameMarket(last, stored))) {
+  if (stored && isSame(contentFields, last, stored)) {
     return { outcomes: records.map(() => 'unchanged') };
   }
-  let previous: Document | undefined = stored;
+  let previous = stored;
   const changes: MarketRecord[] = [];
   const outcomes = records.map((record): Outcome => {
-    if (previous && isSameMarket(record, previous)) return 'unchanged';
+    if (isSame(contentFields, record, previous)) return 'unchanged';
     const outcome = previous ? 'updated' : 'inserted';
     changes.push(record);
     previous = record;
@@ -49,18 +49,19 @@ export function planMarket(
 }
 
 /** One atomic change to the last of the records; fields that others have added to the market stay. */
-function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation {
-  const record = (changes.at(-1) ?? {}) as Document;
+function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation | undefined {
+  const record = changes.at(-1);
+  if (!record) return undefined;
   const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
   const absent = contentFields.filter(({ name }) => record[name] === undefined);
   return {
     updateOne: {
-      filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, record[name] as unknown])),
+      filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, record[name]])),
       update: {
         $set: {
           ...storedForm(contentFields, record),
           ...(createdAt && { createdAt }),
-          updatedAt: (record['updatedAt'] as Date | undefined) ?? now,
+          updatedAt: record.updatedAt ?? now,
         },
         ...(!createdAt && { $setOnInsert: { createdAt: now } }),
         ...(absent.length > 0 && {
@@ -73,20 +74,17 @@ function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperat
 }
 
 /** As BSON: prices are doubles, whole ones too. */
-function storedForm(fields: readonly StoredFieldRule[], record: Document): Document {
+function storedForm(fields: readonly StoredFieldRule[], record: Fields): Fields {
   const present = fields.filter(({ name }) => record[name] !== undefined);
-  return Object.fromEntries(present.map((field) => [field.name, storedValue(field, record)]));
+  return Object.fromEntries(
+    present.map((field) => [field.name, storedValue(field, record[field.name])]),
+  );
 }
 
-function storedValue({ name, kind, of }: StoredFieldRule, record: Document): unknown {
-  const value: unknown = record[name];
-  if (kind === 'price') return new Double(value as number);
-  if (kind !== 'list' || !of) return value;
-  return (value as Document[]).map((item) => storedForm(listFields(of), item));
-}
-
-function isSameMarket(record: Document, stored: Document): boolean {
-  return isSame(contentFields, record, stored);
+function storedValue({ kind, of }: StoredFieldRule, value: unknown): unknown {
+  if (kind === 'price') return new Double(Number(value));
+  if (kind !== 'list' || !of || !Array.isArray(value)) return value;
+  return value.map((item: Fields) => storedForm(listFields(of), item));
 }
 
 function isSame(fields: readonly StoredFieldRule[], one: unknown, other: unknown): boolean {
@@ -104,11 +102,11 @@ function isSameValue({ kind, of }: StoredFieldRule, one: unknown, other: unknown
 
 /** Others may store prices as Long or Decimal128. */
 function numberOf(price: unknown): unknown {
-  const isBsonNumber =
-    isObject(price) && ['Long', 'Decimal128'].includes(String(price['_bsontype']));
-  return isBsonNumber ? Number(price) : price;
+  if (!isObject(price) || !['Long', 'Decimal128'].includes(String(price['_bsontype'])))
+    return price;
+  return Number(price);
 }
 
-function isObject(value: unknown): value is Document {
+function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }

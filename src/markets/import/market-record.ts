@@ -1,10 +1,13 @@
-import { listFields, type StoredFieldRule } from '../../common/field.decorator.js';
+import { listFields, type FieldKind, type StoredFieldRule } from '../../common/field.decorator.js';
 import { ID_RULE, isId } from '../../common/id-rule.js';
-import { Market } from '../market.schema.js';
+import { Market, type MARKET_IDENTITY } from '../market.schema.js';
 import { parseInstant } from './instant.js';
 
-/** A market as an import gives it. */
-export type MarketRecord = Omit<Market, '_id' | 'createdAt' | 'updatedAt'> &
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A market as an import gives it, checked: it has the fields of a market but `_id`. */
+export type MarketRecord = Fields &
+  Pick<Market, (typeof MARKET_IDENTITY)[number]> &
   Partial<Pick<Market, 'createdAt' | 'updatedAt'>>;
 
 /** What is wrong with a field, such as `runners[1].price`; the empty field is the record itself. */
@@ -17,15 +20,16 @@ export type CheckedRecord =
   | { readonly record: MarketRecord; readonly faults?: undefined }
   | { readonly record?: undefined; readonly faults: readonly Fault[] };
 
-type Fields = Record<string, unknown>;
-
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown): CheckedRecord {
   const faults: Fault[] = [];
   const record = checkObject(Market, value, '', faults);
-  if (faults.length > 0) return { faults };
-  // Every field has been judged by the list that the class is declared with.
-  return { record: record as unknown as MarketRecord };
+  return isFaultless(record, faults) ? { record } : { faults };
+}
+
+/** Every field has been judged by the list that the class is declared with. */
+function isFaultless(_record: Fields, faults: readonly Fault[]): _record is MarketRecord {
+  return faults.length === 0;
 }
 
 function checkObject(
@@ -38,8 +42,8 @@ function checkObject(
     faults.push({ field: path, reason: 'must be a JSON object' });
     return {};
   }
-  const given = new Map(Object.entries(value));
-  const checked: Fields = {};
+  const given = new Map<string, unknown>(Object.entries(value));
+  const checked: Record<string, unknown> = {};
   for (const rule of listFields(type)) {
     const field = path ? `${path}.${rule.name}` : rule.name;
     if (given.has(rule.name)) {
@@ -49,9 +53,9 @@ function checkObject(
     }
     given.delete(rule.name);
   }
-  for (const unknown of given.keys()) {
-    const field = path ? `${path}.${unknown}` : unknown;
-    faults.push({ field, reason: `is not a field of a ${type.name.toLowerCase()}` });
+  for (const name of given.keys()) {
+    const reason = `is not a field of a ${type.name.toLowerCase()}`;
+    faults.push({ field: path ? `${path}.${name}` : name, reason });
   }
   return checked;
 }
@@ -62,45 +66,43 @@ function checkField(
   field: string,
   faults: Fault[],
 ): unknown {
-  if (rule.kind === 'list' && Array.isArray(value)) {
-    return value.map((item, i) => checkItem(rule, item, `${field}[${i}]`, faults));
-  }
-  if (rule.kind === 'date') {
-    const instant = parseInstant(value);
-    if (instant) return instant;
-  }
   const reason = faultOf(rule, value);
-  if (reason) faults.push({ field, reason });
-  return value;
+  if (reason !== undefined) faults.push({ field, reason });
+  const { kind, of } = rule;
+  if (kind === 'date') return typeof value === 'string' ? parseInstant(value) : undefined;
+  if (kind !== 'list' || !of || !Array.isArray(value)) return value;
+  return value.map((item, i) => checkObject(of, item, `${field}[${i}]`, faults));
 }
 
-function checkItem(rule: StoredFieldRule, item: unknown, path: string, faults: Fault[]): unknown {
-  return rule.of ? checkObject(rule.of, item, path, faults) : item;
+function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {
+  if (rule.generated) return 'is made by MongoDB and must not be given';
+  if (value !== null) return kindFaults[rule.kind](value, rule);
+  return rule.optional ? 'must not be null: leave it out' : 'must not be null';
 }
 
-function faultOf({ kind, values, generated, optional }: StoredFieldRule, value: unknown) {
-  if (generated) return 'is made by MongoDB and must not be given';
-  if (value === null) return optional ? 'must not be null: leave it out' : 'must not be null';
-  switch (kind) {
-    case 'id':
-      if (!isId(value)) return `must be text of ${ID_RULE}`;
-      return unicodeFault(value);
-    case 'text':
-      if (values && !values.some((allowed) => allowed === value)) {
-        return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
-      }
-      if (typeof value !== 'string' || value === '') return 'must be text that is not empty';
-      return unicodeFault(value);
-    case 'price':
-      if (typeof value === 'number' && Number.isFinite(value) && value > 0) return undefined;
-      return 'must be a finite number above 0';
-    case 'date':
-      return 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z';
-    case 'list':
-      return 'must be a list';
-    case 'objectId':
-      return 'must not be given';
+const kindFaults: Readonly<
+  Record<FieldKind, (value: unknown, rule: StoredFieldRule) => string | undefined>
+> = {
+  id: (value) => (isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`),
+  text: textFault,
+  price: (value) =>
+    typeof value === 'number' && Number.isFinite(value) && value > 0
+      ? undefined
+      : 'must be a finite number above 0',
+  date: (value) =>
+    typeof value === 'string' && parseInstant(value)
+      ? undefined
+      : 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z',
+  list: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
+  objectId: () => 'must not be given',
+};
+
+function textFault(value: unknown, { values }: StoredFieldRule): string | undefined {
+  if (values && !values.some((allowed) => allowed === value)) {
+    return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
   }
+  if (typeof value !== 'string' || value === '') return 'must be text that is not empty';
+  return unicodeFault(value);
 }
 
 /** Half a surrogate pair would be stored as another character. */

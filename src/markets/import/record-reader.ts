@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createGunzip } from 'node:zlib';
-import { printable } from '../../common/command.js';
+import { messageOf, printable } from '../../common/command.js';
 import {
   countLines,
   ElementSplitter,
@@ -53,7 +53,7 @@ export function parseRecord(bytes: Buffer | undefined): ParsedRecord {
   try {
     return { value: JSON.parse(bytes.toString()) as unknown };
   } catch (error) {
-    return { fault: `is not valid JSON: ${printable((error as Error).message)}` };
+    return { fault: `is not valid JSON: ${printable(messageOf(error))}` };
   }
 }
 

@@ -101,7 +101,7 @@ export class ElementSplitter implements RecordSplitter {
   *push(chunk: Buffer): Iterable<RawRecord> {
     let start = 0;
     for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at] as number;
+      const byte = chunk[at] ?? 0;
       if (byte === LF) this.line++;
       if (this.inText) {
         if (this.escaped) this.escaped = false;

@@ -37,11 +37,7 @@ export class RejectLog {
       const field = printable(fault.field);
       const reason = printable(fault.reason, 500);
       this.say([`${printable(file)}:${line}`, ...(field ? [field] : []), reason].join(': '));
-      const goesOn = this.stream?.write(`${JSON.stringify({ file, line, field, reason })}\n`);
-      if (goesOn === false && !this.failure) {
-        await once(this.stream as WriteStream, 'drain').catch(() => undefined);
-      }
-      this.throwFailure();
+      await this.write({ file, line, field, reason });
     }
   }
 
@@ -49,6 +45,14 @@ export class RejectLog {
     if (!this.stream) return;
     this.stream.end();
     await finished(this.stream).catch(() => undefined);
+    this.throwFailure();
+  }
+
+  private async write(reject: Place & Fault): Promise<void> {
+    const { stream } = this;
+    if (!stream) return;
+    const isFull = !stream.write(`${JSON.stringify(reject)}\n`);
+    if (isFull && !this.failure) await once(stream, 'drain').catch(() => undefined);
     this.throwFailure();
   }
 

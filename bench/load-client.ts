@@ -1,0 +1,156 @@
+/** The load client, a process of its own: puts one load after the other on a server, as its parent says. */
+import { HttpConnection, type Reply } from './http-connection.js';
+import { targetsOf, type NextTarget, type Workload } from './workloads.js';
+
+export interface Load {
+  readonly port: number;
+  readonly key: string;
+  readonly workload: Workload;
+  /** Markets in the database. */
+  readonly markets: number;
+  /** Whether to remember the ETag of each URL, and to send it. */
+  readonly conditional: boolean;
+  readonly connections: number;
+  /** Requests a second, come what may. Unset: as many as the connections carry, one at a time each. */
+  readonly rate?: number;
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly bodyBytes: number;
+  /** Answers by status. */
+  readonly statuses: Readonly<Record<number, number>>;
+}
+
+export type LoadReply = { readonly result: LoadResult } | { readonly failure: string };
+
+class LoadRun {
+  private readonly nextTarget: NextTarget;
+  private readonly etags = new Map<string, string>();
+  private readonly latencies: number[] = [];
+  private readonly statuses: Record<number, number> = {};
+  private readonly idle: Lane[] = [];
+  private readonly lanes: Lane[] = [];
+  private readonly waiting: number[] = [];
+  private bodyBytes = 0;
+  private readonly startedAt = performance.now();
+  private readonly endsAt: number;
+
+  constructor(private readonly load: Load) {
+    this.nextTarget = targetsOf(load.workload, load.markets, load.seed);
+    this.endsAt = this.startedAt + load.seconds * 1000;
+  }
+
+  async run(): Promise<LoadResult> {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        for (let index = 0; index < this.load.connections; index++) {
+          const lane = new Lane(this.load.port, (reply) => this.answered(lane, reply), reject);
+          this.lanes.push(lane);
+        }
+        if (this.load.rate === undefined) for (const lane of this.lanes) this.ask(lane, performance.now());
+        else this.offer(this.load.rate);
+        setTimeout(resolve, this.load.seconds * 1000);
+      });
+    } finally {
+      for (const lane of this.lanes) lane.close();
+    }
+    return this.result();
+  }
+
+  /** Sends requests at a fixed rate; one that finds no idle connection waits, and its wait counts. */
+  private offer(rate: number): void {
+    this.idle.push(...this.lanes);
+    let offered = 0;
+    const tick = () => {
+      const now = performance.now();
+      if (now > this.endsAt) return;
+      const due = Math.floor(((now - this.startedAt) / 1000) * rate);
+      for (; offered < due; offered++) {
+        const at = this.startedAt + (offered / rate) * 1000;
+        const lane = this.idle.pop();
+        if (lane) this.ask(lane, at);
+        else this.waiting.push(at);
+      }
+      setTimeout(tick, 1);
+    };
+    tick();
+  }
+
+  private ask(lane: Lane, since: number): void {
+    const target = this.nextTarget();
+    const etag = this.load.conditional ? this.etags.get(target) : undefined;
+    lane.ask(target, since, this.load.key, etag);
+  }
+
+  private answered(lane: Lane, { status, etag, bodyBytes }: Reply): void {
+    const now = performance.now();
+    this.latencies.push(now - lane.since);
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    this.bodyBytes += bodyBytes;
+    if (this.load.conditional && status === 200 && etag) this.etags.set(lane.target, etag);
+    if (now > this.endsAt) return;
+    if (this.load.rate === undefined) {
+      this.ask(lane, now);
+      return;
+    }
+    const since = this.waiting.shift();
+    if (since === undefined) this.idle.push(lane);
+    else this.ask(lane, since);
+  }
+
+  private result(): LoadResult {
+    const seconds = (performance.now() - this.startedAt) / 1000;
+    // Those that never had their turn count with the time that they waited.
+    const stillWaiting = this.waiting.map((since) => performance.now() - since);
+    const sorted = Float64Array.from([...this.latencies, ...stillWaiting]).sort();
+    const quantile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? NaN;
+    return {
+      requests: this.latencies.length,
+      seconds,
+      p50: quantile(0.5),
+      p99: quantile(0.99),
+      bodyBytes: this.bodyBytes,
+      statuses: this.statuses,
+    };
+  }
+}
+
+/** A connection and the request that is on it. */
+class Lane {
+  target = '';
+  since = 0;
+  private readonly connection: HttpConnection;
+
+  constructor(port: number, onReply: (reply: Reply) => void, onFailure: (error: Error) => void) {
+    this.connection = new HttpConnection(port, onReply, onFailure);
+  }
+
+  /** @param since when the request was due */
+  ask(target: string, since: number, key: string, etag: string | undefined): void {
+    this.target = target;
+    this.since = since;
+    const condition = etag ? `If-None-Match: ${etag}\r\n` : '';
+    this.connection.send(
+      `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n${condition}\r\n`,
+    );
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+}
+
+process.on('message', (load: Load) => {
+  new LoadRun(load).run().then(
+    (result) => process.send?.({ result } satisfies LoadReply),
+    (error: Error) => process.send?.({ failure: error.message } satisfies LoadReply),
+  );
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,49 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { onCore } from './machine.js';
+
+/** Every process that was started and has not been ended. */
+const running = new Set<ChildProcess>();
+
+/** Runs a compiled script of the bench, or of the service, as a process of its own on one core. */
+export function startNode(
+  core: number,
+  script: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  options: { readonly nodeArgs?: readonly string[]; readonly cwd?: string } = {},
+): ChildProcess {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const [program, ...rest] = onCore(core, [process.execPath, ...(options.nodeArgs ?? []), path, ...args]);
+  const child = spawn(program, rest, {
+    cwd: options.cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+/** Waits for the first message of a child. */
+export async function ready(child: ChildProcess): Promise<void> {
+  await Promise.race([once(child, 'message'), failure(child)]);
+}
+
+async function failure(child: ChildProcess): Promise<never> {
+  await once(child, 'exit');
+  throw new Error(`${child.spawnargs.join(' ')} ended early`);
+}
+
+/** Ends a process that has nothing to tidy up. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (!running.has(child)) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map(end));
+}

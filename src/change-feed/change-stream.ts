@@ -1,0 +1,98 @@
+import {
+  Long,
+  type ClientSession,
+  type ClusterTime,
+  type Db,
+  type Document,
+  type Timestamp,
+} from 'mongodb';
+import type { ChangeEvent } from './change.js';
+import type { ResumeToken } from './cluster-time.js';
+
+/** What one answer of the server brings. */
+export interface Batch {
+  readonly events: readonly ChangeEvent[];
+  /** The stream has told everything up to here, but for what may follow with the same cluster time. */
+  readonly resumeToken: ResumeToken;
+  /** The newest write that the server knew of, told or not. */
+  readonly operationTime: Timestamp;
+  /** The newest time that the cluster knew of, signed: what other servers need to believe it. */
+  readonly clusterTime: ClusterTime | undefined;
+  /** Monotonic time before the server was asked. */
+  readonly askedAt: number;
+}
+
+interface CursorReply extends Document {
+  readonly operationTime: Timestamp;
+  readonly $clusterTime?: ClusterTime;
+  readonly cursor: {
+    readonly id: Long | number;
+    readonly ns: string;
+    readonly firstBatch?: readonly ChangeEvent[];
+    readonly nextBatch?: readonly ChangeEvent[];
+    readonly postBatchResumeToken: ResumeToken;
+  };
+}
+
+const EVENTS_AT_A_TIME = 1_000;
+
+/**
+ * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
+ * silently, and each answer tells how far the server itself has got.
+ */
+export class ChangeStream {
+  private constructor(
+    private readonly db: Db,
+    private readonly session: ClientSession,
+    private readonly cursorId: Long,
+    private readonly namespace: string,
+    readonly first: Batch,
+  ) {}
+
+  /** @param start where to begin: `startAtOperationTime` or `resumeAfter` */
+  static async open(
+    db: Db,
+    session: ClientSession,
+    collections: readonly string[],
+    start: Document,
+  ): Promise<ChangeStream> {
+    const pipeline = [
+      { $changeStream: { fullDocument: 'whenAvailable', ...start } },
+      { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
+    ];
+    const askedAt = performance.now();
+    const reply = (await db.command(
+      { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } },
+      { session },
+    )) as CursorReply;
+    const namespace = reply.cursor.ns.slice(reply.cursor.ns.indexOf('.') + 1);
+    // The driver makes a number of a small Long, which the server would not take back.
+    const cursorId = Long.fromString(String(reply.cursor.id));
+    return new ChangeStream(db, session, cursorId, namespace, batchOf(reply, askedAt));
+  }
+
+  /** @param waitMs how long the server may wait for something to happen */
+  async next(waitMs: number): Promise<Batch> {
+    const askedAt = performance.now();
+    const reply = (await this.db.command(
+      {
+        getMore: this.cursorId,
+        collection: this.namespace,
+        batchSize: EVENTS_AT_A_TIME,
+        maxTimeMS: waitMs,
+      },
+      { session: this.session },
+    )) as CursorReply;
+    return batchOf(reply, askedAt);
+  }
+}
+
+function batchOf({ cursor, operationTime, $clusterTime }: CursorReply, askedAt: number): Batch {
+  return {
+    events: cursor.firstBatch ?? cursor.nextBatch ?? [],
+    resumeToken: cursor.postBatchResumeToken,
+    operationTime,
+    clusterTime: $clusterTime,
+    askedAt,
+  };
+}

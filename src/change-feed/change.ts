@@ -1,0 +1,63 @@
+import type { Document, Timestamp } from 'mongodb';
+import type { ResumeToken } from './cluster-time.js';
+
+/** One thing that happened to a watched collection. */
+export type Change =
+  /** A document is now as given. */
+  | { readonly kind: 'stored'; readonly id: unknown; readonly document: Document }
+  /** A document changed, but nobody kept how it looks now; the new values of some of its fields are known. */
+  | { readonly kind: 'altered'; readonly id: unknown; readonly fields: Document }
+  | { readonly kind: 'deleted'; readonly id: unknown }
+  /** The collection was dropped, renamed or put in place of another: nothing known of it holds. */
+  | { readonly kind: 'replaced' };
+
+/** All changes to one collection with the same cluster time: seen together or not at all. */
+export interface Commit {
+  readonly collection: string;
+  readonly clusterTime: Timestamp;
+  readonly changes: readonly Change[];
+}
+
+/** Somebody who remembers documents of a collection. */
+export interface ChangeListener {
+  /** Told in the order of cluster time, without gaps. */
+  committed(commit: Commit): void;
+  /** Changes were missed: whatever is remembered may be wrong. */
+  forgetAll(): void;
+}
+
+/** What the server sends for a change, as far as it is used here. */
+export interface ChangeEvent {
+  readonly _id: ResumeToken;
+  readonly operationType: string;
+  readonly clusterTime: Timestamp;
+  readonly ns?: { readonly coll?: string };
+  readonly to?: { readonly coll?: string };
+  readonly documentKey?: { readonly _id: unknown };
+  readonly fullDocument?: Document | null;
+  readonly updateDescription?: {
+    readonly updatedFields?: Document;
+    readonly removedFields?: readonly string[];
+  };
+}
+
+/** The change that an event tells of one collection. */
+export function changeOf(event: ChangeEvent, collection: string): Change | undefined {
+  const id = event.documentKey?._id;
+  if (event.to?.coll === collection) return { kind: 'replaced' };
+  if (event.ns?.coll !== collection) return undefined;
+  switch (event.operationType) {
+    case 'insert':
+    case 'update':
+    case 'replace':
+      if (event.fullDocument) return { kind: 'stored', id, document: event.fullDocument };
+      return { kind: 'altered', id, fields: event.updateDescription?.updatedFields ?? {} };
+    case 'delete':
+      return { kind: 'deleted', id };
+    case 'drop':
+    case 'rename':
+      return { kind: 'replaced' };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+import type { ApiRequest } from './api-request.js';
+
+/** What keys begin with; or letters of both cases and digits in a row, as in a key's secret. */
+const KEY_LIKE =
+  /[Mm][Oo][Ss]_|(?=[0-9A-Za-z]{20})(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*[0-9])/;
+
+/** Where a key's secret starts (`mos_<id 12>_`), and how many characters in common give it away. */
+const SECRET_STARTS_AT = 17;
+const SHARED = 6;
+
+/** Whether a text from a request may hold a key, or part of the secret of one that came with the request: nothing shows it then. */
+export function mayHoldKey(text: string, { rawQuery, headers }: ApiRequest): boolean {
+  const keys = rawQuery.filter(([name]) => name === 'api_key').map(([, key]) => key);
+  return (
+    KEY_LIKE.test(text) ||
+    [...keys, String(headers['x-api-key'] ?? '')].some((key) => sharesSecret(text, key))
+  );
+}
+
+function sharesSecret(text: string, key: string): boolean {
+  for (let start = SECRET_STARTS_AT; start + SHARED <= key.length; start++) {
+    if (text.includes(key.slice(start, start + SHARED))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+
+export interface MongodOptions {
+  readonly program: string;
+  readonly dbPath: string;
+  readonly port: number;
+  /** Name of the replica set that it is to be part of; without: a standalone server. */
+  readonly replicaSet?: string;
+  /** More arguments for mongod. */
+  readonly args?: readonly string[];
+}
+
+/** Why mongod did not come up, in its own words. */
+export class MongodFailed extends Error {
+  constructor(
+    readonly reason: 'path-in-use' | 'port-in-use' | 'other',
+    message: string,
+  ) {
+    super(message);
+    this.name = 'MongodFailed';
+  }
+}
+
+/** Longest time to be up in, in ms; recovering a large data path takes a while. */
+const START_TIMEOUT = 45_000;
+/** How long a mongod that was told to end may take, in ms. */
+const STOP_TIMEOUT = 10_000;
+
+/**
+ * Runs mongod and kills it when the pipe from the starting process closes: however that one dies, its
+ * mongod goes with it. The first line of output is mongod's process id. A group and session of its own keep
+ * a terminal's Ctrl-C from mongod, whose users finish first.
+ */
+const GUARD = `
+  exec 3<&0 </dev/null
+  "$@" 3<&- & mongod=$!
+  echo "$mongod"
+  exec >&- 2>&-
+  read -r _ <&3
+  kill -9 "$mongod"
+  wait`;
+
+/** Name of the guard in a list of processes. */
+export const GUARD_NAME = 'markets-odds-mongod-guard';
+
+type Guard = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** A mongod on 127.0.0.1 that ends when this process does. */
+export class MongodProcess {
+  private constructor(
+    private readonly guard: Guard,
+    readonly pid: number,
+    readonly port: number,
+    /** Resolves when the process is gone, for whatever reason. */
+    readonly gone: Promise<unknown>,
+  ) {}
+
+  /**
+   * Starts mongod; resolves when it takes connections.
+   * @throws MongodFailed
+   */
+  static async start(options: MongodOptions): Promise<MongodProcess> {
+    const guard = spawn('/bin/sh', ['-c', GUARD, GUARD_NAME, options.program, ...args(options)], {
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    guard.stdin.on('error', () => undefined);
+    const gone = once(guard, 'close');
+    const log: string[] = [];
+    const timeout = setTimeout(() => {
+      log.push(`not up within ${START_TIMEOUT / 1000} s`);
+      guard.stdin.end();
+    }, START_TIMEOUT);
+    guard.stderr.setEncoding('utf8').on('data', (text: string) => log.push(text.trim()));
+    let pid = 0;
+    guard.stdout.once('end', () => guard.stdin.end());
+    guard.once('exit', () => killIfAlive(pid));
+    try {
+      for await (const line of createInterface({ input: guard.stdout })) {
+        pid ||= Number(line);
+        log.push(line);
+        if (!line.includes('"Waiting for connections"')) continue;
+        guard.stdout.resume();
+        return new MongodProcess(guard, pid, options.port, gone);
+      }
+    } finally {
+      clearTimeout(timeout);
+    }
+    await gone;
+    throw failure(log);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    process.kill(this.pid, signal);
+  }
+
+  /** Ends mongod, cleanly if it can within seconds; resolves when it is gone. */
+  async stop(): Promise<void> {
+    // SIGTERM only while the guard runs: before it has ended, the process id belongs to nobody else.
+    if (this.guard.exitCode === null && this.guard.signalCode === null) {
+      killIfAlive(this.pid, 'SIGTERM');
+    }
+    const timeout = setTimeout(() => this.guard.stdin.end(), STOP_TIMEOUT);
+    await this.gone;
+    clearTimeout(timeout);
+  }
+
+  /** Ends mongod at once, even a paused one; resolves when it is gone. */
+  async end(): Promise<void> {
+    this.guard.stdin.end();
+    await this.gone;
+  }
+}
+
+function args({ dbPath, port, replicaSet, args: more = [] }: MongodOptions): string[] {
+  return [
+    `--dbpath=${dbPath}`,
+    `--port=${port}`,
+    '--bind_ip=127.0.0.1',
+    '--nounixsocket',
+    // zlib compression in 6.0.5 has a known hole, and nothing is gained on loopback.
+    '--networkMessageCompressors=disabled',
+    '--storageEngine=wiredTiger',
+    '--wiredTigerCacheSizeGB=0.25',
+    '--setParameter=diagnosticDataCollectionEnabled=false',
+    ...(replicaSet ? [`--replSet=${replicaSet}`, '--oplogSize=200'] : []),
+    ...more,
+  ];
+}
+
+function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    if (pid > 0) process.kill(pid, signal);
+  } catch {
+    // It is gone already.
+  }
+}
+
+function failure(log: readonly string[]): MongodFailed {
+  const text = log.join('\n');
+  const reason = text.includes('Another mongod instance is already running')
+    ? 'path-in-use'
+    : text.includes('Address already in use')
+      ? 'port-in-use'
+      : 'other';
+  const words = log.map(complaint).filter(Boolean);
+  return new MongodFailed(reason, `mongod did not start: ${words.join('; ') || 'no reason given'}`);
+}
+
+/** What a line of mongod's log complains about; empty for the many lines that don't. */
+function complaint(line: string): string {
+  if (!line.startsWith('{')) return /^\d*$/.test(line) ? '' : line;
+  const { s, msg, attr }: LogLine = JSON.parse(line);
+  if (s !== 'E' && s !== 'F') return '';
+  const detail = attr?.error ?? attr?.message;
+  return typeof detail === 'string' ? detail : msg;
+}
+
+/** A line of mongod's log: severity, message, attributes. */
+interface LogLine {
+  readonly s: string;
+  readonly msg: string;
+  readonly attr?: { readonly error?: unknown; readonly message?: unknown };
+}

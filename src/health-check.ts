@@ -1,0 +1,18 @@
+/**
+ * The health check of the image: `node dist/health-check.js [live|ready]`. It needs no shell, and loads so
+ * little that it can be run every few seconds.
+ */
+import { PROBES, faultOf } from './health/probe.js';
+
+// Not by loadConfig(): it loads MongoDB's driver, and every setting that it checks holds already.
+const { PORT, HOST } = process.env;
+
+// What acts on an image's own check restarts the container, which doesn't bring MongoDB back: `live`.
+const asked = process.argv[2] ?? 'live';
+const probe = PROBES.find((known) => known === asked);
+
+const fault = probe
+  ? await faultOf(probe, { host: HOST || '0.0.0.0', port: Number(PORT || 3000) })
+  : `Usage: health-check [${PROBES.join('|')}]`;
+if (fault) process.stderr.write(`${fault}\n`);
+process.exit(fault ? 1 : 0);

@@ -1,0 +1,34 @@
+import { get } from 'node:http';
+
+/** Longer than a probe's own work, shorter than the patience of whoever asks. Milliseconds. */
+const TIMEOUT_MS = 2_500;
+
+export const PROBES = ['live', 'ready'] as const;
+export type Probe = (typeof PROBES)[number];
+
+/**
+ * Asks the server on this machine how it is.
+ * @param host the address that the server listens on
+ * @returns what is wrong, or nothing
+ */
+export function faultOf(
+  probe: Probe,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const path = `/health/${probe}`;
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    get({ host: reachable(host), port, path, agent: false, signal }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? undefined : `${path} says ${response.statusCode}`);
+    }).on('error', (error) => {
+      resolve(signal.aborted ? `${path} does not answer` : error.message);
+    });
+  });
+}
+
+/** A server that listens everywhere is asked on loopback. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}

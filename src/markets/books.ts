@@ -1,0 +1,255 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import { LRUCache } from 'lru-cache';
+import type { Timestamp } from 'mongodb';
+import type { Model } from 'mongoose';
+import { ChangeFeed } from '../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../change-feed/change.js';
+import { Problem } from '../common/problem.js';
+import { Config } from '../config.js';
+import { Database, READ_BUDGET_MS } from '../database/database.js';
+import type { Answer } from './answer.js';
+import { Book, bookEntryOf, type BookEntry } from './book.js';
+import { bookIdOf } from './id-order.js';
+import { MarketChange } from './market-change.js';
+import { MARKET_PROJECTION } from './market-view.js';
+import { Market } from './market.schema.js';
+import type { MarketsQuery } from './markets-query.dto.js';
+import { scopeKey, type Scope } from './scope.js';
+
+/** Memory answers only while it was complete this lately; what callers are promised is 250 ms. */
+const FRESH_FOR_MS = 200;
+
+/** A larger book costs more to keep than it saves: MongoDB cuts the page. */
+const MARKETS_MAX = 2_000;
+
+/** A scope gets a book when it is asked for again this soon: one-time look-ups shall not push out popular ones. */
+const ASKED_AGAIN_WITHIN_MS = 60_000;
+const ASKED_MAX = 20_000;
+
+/** A scope that can't have a book is not tried again for so long. */
+const LEFT_TO_MONGODB_MS = 60_000;
+
+/** Changes that a load waits out; if more arrive, it is given up. */
+const COMMITS_DURING_LOAD_MAX = 10_000;
+
+/** A book being loaded, and what happens in the meantime. */
+interface Load {
+  readonly result: Promise<Book | undefined>;
+  readonly commits: Commit[];
+  /** Changes were missed while it ran. */
+  outdated: boolean;
+}
+
+/**
+ * The books in memory: loaded when an event or fixture is asked for again, kept current by the change feed,
+ * and asked only while the feed is known to be complete.
+ */
+@Injectable()
+export class Books implements ChangeListener {
+  private readonly logger = new Logger(Books.name);
+  private readonly books: LRUCache<string, Book> | undefined;
+  private readonly holders = new Map<string, Set<Book>>();
+  private readonly loads = new Map<string, Load>();
+  private readonly asked = new LRUCache<string, true>({
+    max: ASKED_MAX,
+    ttl: ASKED_AGAIN_WITHIN_MS,
+  });
+  private readonly leftToMongodb = new LRUCache<string, true>({
+    max: ASKED_MAX,
+    ttl: LEFT_TO_MONGODB_MS,
+  });
+
+  constructor(
+    @InjectModel(Market.name) private readonly markets: Model<Market>,
+    private readonly database: Database,
+    private readonly feed: ChangeFeed,
+    config: Config,
+  ) {
+    if (config.cacheMaxMb === 0) return;
+    this.books = new LRUCache<string, Book>({
+      maxSize: config.cacheMaxMb * 1024 * 1024,
+      sizeCalculation: (book) => book.bytes,
+      dispose: (book) => this.release(book),
+    });
+    feed.listen(markets.collection.name, this);
+  }
+
+  /** Bytes that the books take, about. */
+  get bytes(): number {
+    return this.books?.calculatedSize ?? 0;
+  }
+
+  get count(): number {
+    return this.books?.size ?? 0;
+  }
+
+  /** The answer from memory, if a book has it and is known to be current. */
+  recall(scope: Scope, query: MarketsQuery): Answer | undefined {
+    if (!this.isFresh) return undefined;
+    const book = this.books?.get(scopeKey(scope));
+    return book && this.answer(book, query);
+  }
+
+  /** The answer from a book that is loaded for it, if the scope is popular enough and fit for a book. */
+  async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<Answer | undefined> {
+    if (!this.books || !this.isFresh) return undefined;
+    const key = scopeKey(scope);
+    if (this.leftToMongodb.has(key)) return undefined;
+    if (!this.asked.has(key)) {
+      this.asked.set(key, true);
+      return undefined;
+    }
+    const book = await (this.loads.get(key) ?? this.startLoad(key, scope)).result;
+    return book && this.isFresh ? this.answer(book, query) : undefined;
+  }
+
+  committed(commit: Commit): void {
+    for (const load of this.loads.values()) load.commits.push(commit);
+    for (const change of commit.changes) this.apply(new MarketChange(change), commit.clusterTime);
+  }
+
+  forgetAll(): void {
+    for (const load of this.loads.values()) load.outdated = true;
+    this.books?.clear();
+  }
+
+  private get isFresh(): boolean {
+    return this.feed.ageMs <= FRESH_FOR_MS;
+  }
+
+  private answer(book: Book, query: MarketsQuery): Answer {
+    const before = book.bytes;
+    const answer = book.answer(query);
+    if (book.bytes !== before && this.books?.peek(book.key) === book) {
+      this.books.set(book.key, book, { noDisposeOnSet: true });
+    }
+    return answer;
+  }
+
+  private apply(change: MarketChange, clusterTime: Timestamp): void {
+    if (change.concernsAll) {
+      this.books?.clear();
+      return;
+    }
+    for (const book of this.concerned(change)) {
+      if (!clusterTime.greaterThan(book.asOf)) continue;
+      if (change.applyTo(book) && book.length <= MARKETS_MAX) this.hold(book, change);
+      else this.books?.delete(book.key);
+    }
+  }
+
+  /** The books that hold the market, and those that it belongs to now. */
+  private concerned(change: MarketChange): Set<Book> {
+    const books = new Set(change.id && this.holders.get(change.id.key));
+    for (const key of change.scopeKeys) {
+      const book = this.books?.peek(key);
+      if (book) books.add(book);
+    }
+    return books;
+  }
+
+  /** Notes whether a book holds a market after a change. */
+  private hold(book: Book, { id }: MarketChange): void {
+    if (!id) return;
+    const holders = this.holders.get(id.key) ?? new Set();
+    if (book.has(id)) holders.add(book);
+    else holders.delete(book);
+    if (holders.size > 0) this.holders.set(id.key, holders);
+    else this.holders.delete(id.key);
+  }
+
+  private release(book: Book): void {
+    for (const { key } of book.ids) {
+      const holders = this.holders.get(key);
+      holders?.delete(book);
+      if (holders?.size === 0) this.holders.delete(key);
+    }
+  }
+
+  private startLoad(key: string, scope: Scope): Load {
+    const commits: Commit[] = [];
+    const load: Load = {
+      commits,
+      outdated: false,
+      result: this.load(scope)
+        .then((book) => book && this.keep(book, load))
+        .catch((error: unknown) => this.loadFailed(error))
+        .finally(() => this.loads.delete(key)),
+    };
+    this.loads.set(key, load);
+    return load;
+  }
+
+  /** Reads a whole scope from a snapshot that has everything the feed has told so far. */
+  private async load(scope: Scope): Promise<Book | undefined> {
+    const key = scopeKey(scope);
+    const afterClusterTime = this.feed.position;
+    const reply = await this.database.read(READ_BUDGET_MS.markets, ({ maxTimeMS, signal }) =>
+      this.database.db.command(
+        {
+          find: this.markets.collection.name,
+          filter: scope,
+          sort: { _id: 1 },
+          projection: MARKET_PROJECTION,
+          limit: MARKETS_MAX + 1,
+          batchSize: MARKETS_MAX + 1,
+          maxTimeMS,
+          readConcern: { level: 'snapshot', afterClusterTime },
+        },
+        { signal, readPreference: 'primaryPreferred' },
+      ),
+    );
+    const { firstBatch, id, atClusterTime, ns } = reply['cursor'];
+    const isWhole = String(id) === '0';
+    if (!isWhole) await this.killCursor(id, ns);
+    const fits = isWhole && firstBatch.length <= MARKETS_MAX;
+    const entries = fits ? entriesOf(firstBatch) : undefined;
+    if (!entries) {
+      this.leftToMongodb.set(key, true);
+      return undefined;
+    }
+    return new Book(scope, atClusterTime, entries);
+  }
+
+  /** Brings a loaded book up to date with what happened since its snapshot, and keeps it. */
+  private keep(book: Book, { commits, outdated }: Load): Book | undefined {
+    if (outdated || commits.length > COMMITS_DURING_LOAD_MAX) return undefined;
+    for (const { changes, clusterTime } of commits) {
+      if (!clusterTime.greaterThan(book.asOf)) continue;
+      for (const change of changes.map((each) => new MarketChange(each))) {
+        if (change.mayConcern(book) && !change.applyTo(book)) return undefined;
+      }
+    }
+    this.books?.set(book.key, book);
+    if (this.books?.peek(book.key) === book) {
+      for (const { key } of book.ids) {
+        this.holders.set(key, (this.holders.get(key) ?? new Set()).add(book));
+      }
+    }
+    return book;
+  }
+
+  /** The page is then read on its own, and says what is wrong with MongoDB if it still is. */
+  private loadFailed(error: unknown): undefined {
+    if (!(error instanceof Problem))
+      this.logger.error({ err: error }, 'A book could not be loaded');
+  }
+
+  private async killCursor(id: unknown, namespace: string): Promise<void> {
+    const collection = namespace.slice(namespace.indexOf('.') + 1);
+    await this.database.db
+      .command({ killCursors: collection, cursors: [id] })
+      .catch(() => undefined);
+  }
+}
+
+function entriesOf(documents: readonly Record<string, unknown>[]): BookEntry[] | undefined {
+  const entries: BookEntry[] = [];
+  for (const document of documents) {
+    const id = bookIdOf(document['_id']);
+    if (!id) return undefined;
+    entries.push(bookEntryOf(id, document));
+  }
+  return entries;
+}

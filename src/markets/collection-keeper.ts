@@ -1,0 +1,67 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import type { Model } from 'mongoose';
+import { ChangeFeed } from '../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../change-feed/change.js';
+import { Config } from '../config.js';
+import { DatabaseInit } from '../database/database-init.js';
+import { Database } from '../database/database.js';
+import { Market } from './market.schema.js';
+
+/** Time for whoever drops and refills to get on with it, in milliseconds. */
+const LOOK_AFTER_MS = 1_000;
+
+/**
+ * Gives a collection that was dropped and filled again, or replaced by another, its indexes and post-images
+ * back. It never makes the collection itself: a drop may be the first half of somebody's swap.
+ */
+@Injectable()
+export class CollectionKeeper implements ChangeListener, OnApplicationShutdown {
+  private timer: NodeJS.Timeout | undefined;
+  private ended = false;
+
+  constructor(
+    @InjectModel(Market.name) private readonly markets: Model<Market>,
+    private readonly database: Database,
+    private readonly init: DatabaseInit,
+    feed: ChangeFeed,
+    config: Config,
+  ) {
+    if (config.dbInit) feed.listen(markets.collection.name, this);
+  }
+
+  committed({ changes }: Commit): void {
+    // A change without its image shows that the images are off.
+    if (changes.some(({ kind }) => kind === 'replaced' || kind === 'altered')) this.lookSoon();
+  }
+
+  forgetAll(): void {
+    // Nothing is remembered here; a change without its image will tell what was missed.
+  }
+
+  onApplicationShutdown(): void {
+    this.ended = true;
+    clearTimeout(this.timer);
+  }
+
+  private lookSoon(): void {
+    if (this.ended) return;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.look();
+    }, LOOK_AFTER_MS).unref();
+  }
+
+  private async look(): Promise<void> {
+    const { name } = this.markets.collection;
+    try {
+      const isThere = await this.database.db
+        .listCollections({ name }, { nameOnly: true })
+        .hasNext();
+      if (isThere) await this.init.run();
+      else this.lookSoon();
+    } catch {
+      this.lookSoon();
+    }
+  }
+}

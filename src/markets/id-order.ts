@@ -1,0 +1,31 @@
+import { ObjectId } from 'mongodb';
+
+/** An `_id` that memory can hold: unique as a key, comparable as MongoDB compares. */
+export interface BookId {
+  readonly key: string;
+  /** Place of its type in the BSON comparison order. */
+  readonly rank: number;
+  readonly value: string | number;
+}
+
+/** The ids that memory can hold: numbers, strings and ObjectIds. Books with others are left to MongoDB. */
+export function bookIdOf(id: unknown): BookId | undefined {
+  if (typeof id === 'number' && !Number.isNaN(id)) return { key: `n${id}`, rank: 1, value: id };
+  if (typeof id === 'string') return { key: `s${id}`, rank: 2, value: id };
+  if (id instanceof ObjectId) {
+    const value = id.toHexString();
+    return { key: `o${value}`, rank: 3, value };
+  }
+  return undefined;
+}
+
+/** MongoDB's order: numbers, then strings by their UTF-8 bytes, then ObjectIds. */
+export function compareIds(one: BookId, other: BookId): number {
+  if (one.rank !== other.rank) return one.rank - other.rank;
+  if (typeof one.value === 'string' && typeof other.value === 'string') {
+    return one.rank === 2
+      ? Buffer.compare(Buffer.from(one.value), Buffer.from(other.value))
+      : Number(one.value > other.value) - Number(one.value < other.value);
+  }
+  return Number(one.value) - Number(other.value);
+}

@@ -1,0 +1,14 @@
+import type { Metrics } from './metrics.js';
+import type { RequestOutcome } from './request-outcome.js';
+
+const TOO_MANY_REQUESTS = 429;
+
+export function countRequest(metrics: Metrics, outcome: RequestOutcome): void {
+  const { authFailure, durationMs, keyId, route, source, status } = outcome;
+  const method = outcome.method === 'GET' || outcome.method === 'HEAD' ? outcome.method : 'other';
+  metrics.requests.observe({ method, route, status }, durationMs / 1000);
+  if (source === 'memory') metrics.cacheHits.inc();
+  if (source === 'database') metrics.cacheMisses.inc();
+  if (authFailure) metrics.authFailures.inc({ reason: authFailure });
+  if (status === TOO_MANY_REQUESTS) metrics.rateLimited.inc({ limit: keyId ? 'key' : 'address' });
+}

@@ -1,0 +1,32 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import { Public } from '../common/public.decorator.js';
+import { Metrics } from './metrics.js';
+
+const EXAMPLE = `# HELP markets_cache_hits_total Look-ups answered from memory.
+# TYPE markets_cache_hits_total counter
+markets_cache_hits_total 1024
+`;
+
+@Public()
+@ApiTags('Metrics')
+@Controller('metrics')
+export class MetricsController {
+  constructor(private readonly metrics: Metrics) {}
+
+  @Get()
+  @ApiOperation({ summary: "The service's figures, in the text format of Prometheus" })
+  @ApiOkResponse({
+    description: 'Every metric with its help, type and values.',
+    content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
+  })
+  @ApiProblems('invalid_request', 'method_not_allowed', 'internal_error')
+  async scrape(@Res() response: Response): Promise<void> {
+    const { registry } = this.metrics;
+    const text = await registry.metrics();
+    response.set({ 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' });
+    response.end(text);
+  }
+}

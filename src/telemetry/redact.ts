@@ -1,0 +1,13 @@
+/** An API key wherever it stands, percent-encoded too; and the user and password of a connection string. */
+const KEY = /mos(?:_|%5f)[0-9a-z]{12}(?:_|%5f)[0-9a-z]*/gi;
+const CREDENTIALS = /\b((?:mongodb(?:\+srv)?|rediss?):\/\/)[^\s"]*@/gi;
+
+/**
+ * Takes keys and passwords out of a text. A last defence: nothing of ours writes them, but libraries put
+ * into their messages what they please.
+ */
+export function redact(text: string): string {
+  // Two searches for plain text cost less than two expressions, and nearly every line ends here.
+  if (!/mos|:\/\//i.test(text)) return text;
+  return text.replace(KEY, 'mos_[redacted]').replace(CREDENTIALS, '$1[redacted]@');
+}

@@ -1,0 +1,47 @@
+import type { Response } from 'express';
+import type { ApiRequest } from '../common/api-request.js';
+
+/** Any path that is no route of ours, in log and metrics. */
+export const UNKNOWN_ROUTE = 'unknown';
+
+/** The files of Swagger UI: no route, but no unknown path either. */
+const DOCS = '/docs';
+
+/** The status of an answer that its client did not wait for, as nginx has it. */
+const CLIENT_GONE = 499;
+
+/** How a request went: a line of the log. Of what the caller wrote nothing is in it but a sane request id. */
+export interface RequestOutcome {
+  readonly requestId: string;
+  readonly method: string;
+  /** The route's template, in Express' words. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly keyId?: string;
+  readonly authFailure?: string;
+  readonly source?: 'memory' | 'database';
+  readonly items?: number;
+  /** Whether the client left before the whole answer was sent. */
+  readonly aborted?: boolean;
+}
+
+export function outcomeOf(request: ApiRequest, response: Response): RequestOutcome {
+  const { apiKey, authFailure, method, requestId, served, startedAt } = request;
+  return {
+    requestId,
+    method,
+    route: routeOf(request),
+    status: response.headersSent ? response.statusCode : CLIENT_GONE,
+    durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+    ...(apiKey && { keyId: apiKey.id }),
+    ...(authFailure && { authFailure }),
+    ...served,
+    ...(!response.writableFinished && { aborted: true }),
+  };
+}
+
+function routeOf({ route, baseUrl }: ApiRequest): string {
+  const { path } = (route ?? {}) as { path?: string };
+  return path ?? (baseUrl === DOCS ? DOCS : UNKNOWN_ROUTE);
+}

@@ -1,0 +1,45 @@
+import type { NextFunction, Response } from 'express';
+import type { Logger } from 'pino';
+import type { ApiRequest } from '../common/api-request.js';
+import { countRequest } from './count-request.js';
+import type { Metrics } from './metrics.js';
+import { OncePer } from './once-per.js';
+import { outcomeOf, type RequestOutcome } from './request-outcome.js';
+
+/** What comes with every request while MongoDB is away is worth a warning this often. Milliseconds. */
+const WARN_EVERY_MS = 1_000;
+
+/** Routes that are asked all day long, and of interest only when they fail. */
+const PROBES = new Set(['/health/live', '/health/ready', '/metrics']);
+
+/**
+ * Counts and logs each request when its answer is done. What clients do wrong is no error; what we fail at is
+ * logged where it is found, and an outage warned of here.
+ */
+export function watchRequests(logger: Logger, metrics: Metrics) {
+  const failures = new OncePer(WARN_EVERY_MS);
+  return (request: ApiRequest, response: Response, next: NextFunction): void => {
+    response.once('close', () => {
+      const outcome = outcomeOf(request, response);
+      countRequest(metrics, outcome);
+      logger[isQuietProbe(outcome) ? 'debug' : 'info'](outcome, 'request');
+      if (!isOutage(outcome)) return;
+      const count = failures.count();
+      if (count !== undefined) {
+        logger.warn(
+          { status: outcome.status, count },
+          'Requests fail: MongoDB is away or too slow',
+        );
+      }
+    });
+    next();
+  };
+}
+
+function isQuietProbe({ route, status }: RequestOutcome): boolean {
+  return PROBES.has(route) && status < 400;
+}
+
+function isOutage({ route, status }: RequestOutcome): boolean {
+  return status > 500 && !PROBES.has(route);
+}

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { generateKey } from '../src/api-keys/key-form.js';
+import { createTestApp, type TestApp } from './app.js';
+import { hostileCredentials } from './hostile/credentials.js';
+import { hostileInput, hostilePaths } from './hostile/input.js';
+import { hostileProtocol } from './hostile/protocol.js';
+import { KEYS, malformed, SENTINEL, wire } from './hostile/request.js';
+import type { Expected, HostileRequest, Lookup } from './hostile/request.js';
+import { testDatabaseUri } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
+import { readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
+
+/** Longer than the server's bounds on headers, and on when it looks. Milliseconds. */
+const HEADERS_TOO_LATE_MS = 5_000 + 500 + 1_000;
+
+const LOOKUPS: readonly Lookup[] = [
+  { route: '/v1/markets/market/provider', id: 'eventId' as const },
+  { route: '/v1/markets/market/fixture', id: 'fixtureId' as const },
+].map((lookup) => ({ ...lookup, path: `${lookup.route}/${SENTINEL}` }));
+
+let service: TestApp;
+let keys: ReadonlyMap<string, string>;
+let slow: Promise<{ answers: RawAnswer[]; tookMs: number }>[];
+
+beforeAll(async () => {
+  service = await createTestApp({
+    mongodbUri: monitored(testDatabaseUri()),
+    authFailuresPerMinute: 0,
+  });
+  keys = await makeKeys();
+  const path = LOOKUPS[0]?.path ?? '';
+  slow = [
+    sendSlowly([`GET ${path} HTTP/1.1\r\nHost: a\r\n`]),
+    sendSlowly([]),
+    sendSlowly([...wire(path)].slice(0, -2)),
+  ];
+});
+
+afterAll(async () => {
+  await Promise.allSettled(slow);
+  await service.close();
+});
+
+describe.each(LOOKUPS)('GET $route/{$id}, when the request is hostile', (lookup) => {
+  const requests = hostileRequests(lookup);
+
+  it.each(requests)('answers $name as it deserves', async ({ bytes, answers }) => {
+    let received: RawAnswer[] = [];
+    const reads = await readsDuring(service.database.connection, async () => {
+      received = await sendRaw(service.port, withKeys(bytes), { answers: answers.length });
+    });
+
+    expect(received.map(({ status }) => status)).toEqual(answers.map(({ status }) => status));
+    for (const [index, expected] of answers.entries()) expectAnswer(received[index], expected);
+    const marketReads = reads.filter(({ find, aggregate }) => (find ?? aggregate) === 'markets');
+    if (answers.every(({ status }) => status !== 200)) expect(marketReads).toEqual([]);
+  });
+
+  it('sends MongoDB nothing at all for requests without a well-formed key', async () => {
+    const keyless = requests.filter(({ bytes }) => !KEYS.some((name) => bytes.includes(name)));
+
+    const reads = await readsDuring(service.database.connection, async () => {
+      for (const { bytes, answers } of keyless) {
+        await sendRaw(service.port, bytes, { answers: answers.length });
+      }
+    });
+
+    expect(keyless.length).toBeGreaterThan(30);
+    expect(reads).toEqual([]);
+  });
+
+  it('answers HEAD with the status and headers of GET, and no body', async () => {
+    const bad = withKeys(
+      wire(`${lookup.path}?page=0`, {
+        method: 'HEAD',
+        headers: ['Host: a', 'X-API-Key: <key>', 'Connection: close'],
+      }),
+    );
+
+    const socket = connect(service.port, '127.0.0.1');
+    socket.end(bad);
+    const received = Buffer.concat(await socket.toArray()).toString();
+
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toMatch(/\r\nContent-Type: application\/problem\+json\r\n/);
+    expect(received).toMatch(/\r\n\r\n$/);
+  });
+});
+
+it('has at least 150 requests in the table of each look-up, each once', () => {
+  for (const lookup of LOOKUPS) {
+    const bytes = hostileRequests(lookup).map((request) => request.bytes);
+    expect(bytes.length).toBeGreaterThanOrEqual(150);
+    expect(new Set(bytes).size).toBe(bytes.length);
+  }
+});
+
+it.each([
+  [0, 'headers that do not end'],
+  [1, 'a connection without a request'],
+  [2, 'headers that come byte by byte'],
+])('answers 408 to slow client %i: %s', async (index) => {
+  const { answers, tookMs } = (await slow[index]) ?? { answers: [], tookMs: 0 };
+
+  expect(answers).toHaveLength(1);
+  expectAnswer(answers[0], malformed(408));
+  expect(tookMs).toBeLessThan(HEADERS_TOO_LATE_MS);
+});
+
+function hostileRequests(lookup: Lookup): HostileRequest[] {
+  return [
+    ...hostileInput(lookup),
+    ...hostilePaths(lookup),
+    ...hostileCredentials(lookup),
+    ...hostileProtocol(lookup),
+  ];
+}
+
+function expectAnswer(answer: RawAnswer | undefined, expected: Expected): void {
+  const { status, code, faults } = expected;
+  const { headers, body } = answer ?? { headers: new Map<string, string>(), body: '{}' };
+  const requestId = headers.get('x-request-id');
+  expect(requestId).toMatch(/^[\w.:-]{1,64}$/);
+  if (status === 200) {
+    expect(JSON.parse(body)).toEqual({ data: [], meta: expect.objectContaining({ page: 1 }) });
+    return;
+  }
+  const problem = JSON.parse(body) as { errors?: { in: string; name: string }[] };
+  expect(problem).toEqual({
+    type: `urn:markets-odds:problem:${code}`,
+    title: expect.stringMatching(/^[A-Z][a-z ]+$/),
+    status,
+    detail: expect.stringMatching(/^[A-Z][\x20-\x7e]+\.$/),
+    code,
+    requestId,
+    ...(problem.errors && { errors: expect.any(Array) }),
+  });
+  for (const error of problem.errors ?? []) {
+    expect(error).toEqual({
+      in: expect.stringMatching(/^(path|query|header)$/),
+      name: expect.any(String),
+      detail: expect.stringMatching(/^[\x20-\x7e]+$/),
+    });
+  }
+  const named = problem.errors?.map((error) => `${error.in} ${error.name}`);
+  expect(named?.toSorted()).toEqual(faults?.toSorted());
+  expect(headers.get('content-type')).toBe('application/problem+json');
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('allow')).toBe(status === 405 ? 'GET, HEAD' : undefined);
+  expect(headers.get('www-authenticate')).toBe(
+    status === 401 ? 'ApiKey realm="markets"' : undefined,
+  );
+  expectSilence(answer);
+}
+
+/** Nothing about us, and of the request nothing but the names of its parameters. */
+function expectSilence(answer: RawAnswer | undefined): void {
+  const text = `${answer?.head}\r\n\r\n${answer?.body}`;
+  expect(text).not.toMatch(/node_modules|\.[jt]s:\d|^\s+at /m);
+  expect(text).not.toMatch(/127\.0\.0\.1|localhost|mongodb|odds\.example|evil\.example/i);
+  expect(text).not.toMatch(/x-powered-by|access-control|x-injected|^server:/im);
+  expect(text).not.toContain(SENTINEL);
+  for (const key of keys.values()) expect(text).not.toContain(key.slice(17));
+}
+
+async function makeKeys(): Promise<ReadonlyMap<string, string>> {
+  const apiKeys = service.app.get(ApiKeysService);
+  const limited = await apiKeys.create({ name: 'limited', rateLimit: 1 });
+  const expired = await apiKeys.create({ name: 'expired', expiresInMs: 1 });
+  const revoked = await apiKeys.create({ name: 'revoked' });
+  await apiKeys.revoke(revoked.record._id);
+  await service.getOpen(`${LOOKUPS[0]?.path}?api_key=${limited.key}`).expect(200);
+  return new Map([
+    ['<key>', service.key],
+    ['<limited>', limited.key],
+    ['<expired>', expired.key],
+    ['<revoked>', revoked.key],
+    ['<unknown>', generateKey()],
+  ]);
+}
+
+function withKeys(bytes: string): string {
+  return bytes.replaceAll(/<[a-z]+>/g, (name) => keys.get(name) ?? name);
+}
+
+/** Sends each part a quarter of a second after the one before, as long as the server listens. */
+async function sendSlowly(parts: readonly string[]) {
+  const began = performance.now();
+  const socket = connect(service.port, '127.0.0.1');
+  await once(socket, 'connect');
+  const ended = new AbortController();
+  const sending = (async () => {
+    for (const part of parts) {
+      socket.write(part);
+      await delay(250, undefined, { signal: ended.signal });
+    }
+  })().catch(() => undefined);
+  const answers = await readAnswers(socket);
+  const tookMs = performance.now() - began;
+  ended.abort();
+  await sending;
+  socket.destroy();
+  return { answers, tookMs };
+}

@@ -1,0 +1,185 @@
+import { faulty, fine, notFound, printed, SENTINEL, wire } from './request.js';
+import type { HostileRequest, Lookup } from './request.js';
+
+/** A query, and the names in it that are at fault. */
+type BadQuery = readonly [query: string, ...names: string[]];
+
+const manyNames = Array.from({ length: 1_001 }, (_, index) => `n${index}`);
+
+const UNKNOWN_NAMES: readonly BadQuery[] = [
+  ['marketType[$ne]=BTTS', 'marketType[$ne]'],
+  ['marketType[$gt]=', 'marketType[$gt]'],
+  ['marketType[]=BTTS', 'marketType[]'],
+  ['marketType[0]=BTTS', 'marketType[0]'],
+  ['marketType[a][b]=BTTS', 'marketType[a][b]'],
+  ['marketType%5B%24ne%5D=BTTS', 'marketType[$ne]'],
+  ['marketMoment[$regex]=.', 'marketMoment[$regex]'],
+  ['marketMoment[$exists]=true', 'marketMoment[$exists]'],
+  ['page[]=1', 'page[]'],
+  ['take[$gt]=0', 'take[$gt]'],
+  ['$where=sleep(5000)', '$where'],
+  ['$or=1', '$or'],
+  ['__proto__=1', '__proto__'],
+  ['__proto__[page]=1', '__proto__[page]'],
+  ['constructor=1', 'constructor'],
+  ['constructor[prototype][x]=1', 'constructor[prototype][x]'],
+  ['prototype=1', 'prototype'],
+  ['toString=1', 'toString'],
+  ['hasOwnProperty=1', 'hasOwnProperty'],
+  ['then=1', 'then'],
+  ['length=1', 'length'],
+  ['provider=Northbook', 'provider'],
+  ['marketStatus=OPEN', 'marketStatus'],
+  ['_id=1', '_id'],
+  ['sort=_id', 'sort'],
+  ['limit=5', 'limit'],
+  ['skip=5', 'skip'],
+  ['Page=1', 'Page'],
+  ['TAKE=1', 'TAKE'],
+  ['markettype=BTTS', 'markettype'],
+  ['market_type=BTTS', 'market_type'],
+  ['page%20=1', 'page '],
+  ['+page=1', ' page'],
+  ['p%C3%A4ge=1', 'päge'],
+  ['%3Cscript%3E=1', '<script>'],
+  ['=1', ''],
+  ['=', ''],
+  ['nope', 'nope'],
+  ['a=1&b=2&a=3', 'a', 'b'],
+  ['page=1&amp;take=2', 'amp;take'],
+  [manyNames.join('&'), ...manyNames],
+  [`${'n&'.repeat(1_100)}take=101`, 'n', 'take'],
+];
+
+const REPEATED_OR_EMPTY: readonly BadQuery[] = [
+  ['page=1&page=1', 'page'],
+  ['take=10&take=10', 'take'],
+  ['marketType=BTTS&marketType=BTTS', 'marketType'],
+  ['marketMoment=live&marketMoment=prelive', 'marketMoment'],
+  ['page=1&%70age=2', 'page'],
+  ['page=&page=1', 'page'],
+  ['page=', 'page'],
+  ['page', 'page'],
+  ['take=', 'take'],
+  ['marketType=', 'marketType'],
+  ['marketMoment=', 'marketMoment'],
+  ['marketType=&marketMoment=', 'marketType', 'marketMoment'],
+];
+
+/** `?` stands for the query as a whole. */
+const NOT_UTF8: readonly BadQuery[] = [
+  ['page=%', '?', 'page'],
+  ['page=%zz', '?', 'page'],
+  ['page=1%E0%A4', '?', 'page'],
+  ['page=1%u0031', '?', 'page'],
+  ['marketType=%FF', '?', 'marketType'],
+  ['marketType=%C0%AF', '?', 'marketType'],
+  ['marketType=%ED%A0%80', '?', 'marketType'],
+  ['page=1#2', '?', 'page'],
+];
+
+const SEVERAL: readonly BadQuery[] = [
+  ['page=0&take=101', 'page', 'take'],
+  [
+    'page=0&take=101&marketType=x&marketMoment=y&nope=1&Nope=2',
+    ...['page', 'take', 'marketType', 'marketMoment', 'nope', 'Nope'],
+  ],
+];
+
+const NOT_PLAIN_NUMBERS = [
+  ...['0', '00', '01', '-1', '-0', '%2B1', '+1', '%201', '1%20', '1%09', '1%0A', '%0D%0A1', '1%00'],
+  ...['%EF%BB%BF1', '1.0', '1.', '.5', '1,5', '1e2', '1E0', '0x10', '0b1', '0o7', '1_0', '1n'],
+  ...['Infinity', 'NaN', 'null', 'undefined', 'true', '[]', '[1]', '{}', '%7B%22%24gt%22:0%7D'],
+  // One, in Arabic, fullwidth, superscript, circled and Devanagari digits.
+  ...['%D9%A1', '%EF%BC%91', '%C2%B9', '%E2%91%A0', '%E0%A5%A7'],
+  ...['1%26take=5', '1;take=5', "1'--", '%2531'],
+  // 2^53, 2^53 + 1, 2^64 + 1.
+  ...['9007199254740992', '9007199254740993', '18446744073709551617', '1'.padEnd(400, '0')],
+];
+
+const NOT_MARKET_TYPES = [
+  ...['btts', 'Btts', 'BTT', 'BTTS%20', '%20BTTS', 'BTTS%00', 'BTTS%0A', 'BTTS,MATCH_ODDS'],
+  ...['BTTS%26marketType=MATCH_ODDS', '%D0%92TTS', 'null', '*', '/.*/', '%7B%22$ne%22:null%7D'],
+  ...['[object%20Object]', 'toString', '__proto__', '0'],
+];
+
+const NOT_MARKET_MOMENTS = [
+  ...['LIVE', 'Live', 'live%20', 'pre-live', 'prelive%00', 'l%C4%B1ve', '$ne', 'true', 'length'],
+];
+
+const BAD_IDS = [
+  ...['%00', 'a%00b', 'a%0Ab', 'a%0D%0AX-Injected:%201', '%09', '%1F', '%7F', '%C2%80', '%C2%9F'],
+  ...['a'.repeat(257), '%F0%9F%98%80'.repeat(257), '%20'.repeat(257)],
+  ...['%', 'a%', '%zz', '%2', '%u0041', '%FF', '%C0%AF', '%E0%80%AF', '%E0%A4%A', '%ED%A0%80'],
+  ...['%F4%90%80%80', 'a#b'],
+];
+
+const OPAQUE_IDS = [
+  ...['.', '..', '%2E%2E', '..%2F..%2Fetc%2Fpasswd', '%252e%252e%252f', '%2500', '*', ':eventId'],
+  ...['$ne', '[$ne]', '%7B%22$gt%22:%22%22%7D', "'%20OR%201=1", '%3Cscript%3E', ';jsessionid=1'],
+  ...['a;b=c,d', '__proto__', 'constructor', 'null', 'undefined', 'a+b', '~!@$&()', '%E2%80%AE'],
+  ...['%EF%BF%BE', '%20', '%F0%9F%98%80'.repeat(256), 'a'.repeat(256), '{}|\\^`"<>'],
+];
+
+/** Queries and ids that are not as they must be; and ids that look worse than they are. */
+export function hostileInput({ route, id, path }: Lookup): HostileRequest[] {
+  const values = [
+    ...NOT_PLAIN_NUMBERS.flatMap((text) => [`page=${text}`, `take=${text}`]),
+    ...['take=101', 'take=1000', 'take=9007199254740991'],
+    ...NOT_MARKET_TYPES.map((text) => `marketType=${text}`),
+    ...NOT_MARKET_MOMENTS.map((text) => `marketMoment=${text}`),
+  ].map((query): BadQuery => [query, query.slice(0, query.indexOf('='))]);
+  const queries = [
+    ...values,
+    [`${id}=other`, id] as const,
+    ...UNKNOWN_NAMES,
+    ...REPEATED_OR_EMPTY,
+    ...NOT_UTF8,
+    ...SEVERAL,
+  ];
+  return [
+    ...queries.map(([query, ...names]) => ({
+      name: `?${printed(query)}`,
+      bytes: wire(`${path}?${query}`),
+      answers: [faulty(...names.map((name) => `query ${name}`))],
+    })),
+    ...BAD_IDS.map((text) => ({
+      name: `id ${printed(text)}`,
+      bytes: wire(`${route}/${text}`),
+      answers: [faulty(`path ${id}`)],
+    })),
+    ...OPAQUE_IDS.map((text) => ({
+      name: `id ${printed(text)}, as good as any`,
+      bytes: wire(`${route}/${text}`),
+      answers: [fine],
+    })),
+    {
+      name: 'faults in path and query at once',
+      bytes: wire(`${route}/%00?page=0&nope=1`),
+      answers: [faulty(`path ${id}`, 'query page', 'query nope')],
+    },
+  ];
+}
+
+/** Paths that are nobody's, some of which a router could take for another. */
+export function hostilePaths({ route, path }: Lookup): HostileRequest[] {
+  return [
+    ...['/', '/v1', '/v1/markets', '/v2/markets/market/provider/a', route, `${route}/`],
+    ...[`${path}/`, `${path}/x`, `${path}//`, `/${path}`, path.replace('/v1', '/V1')],
+    path.replace('/market/', '/Market/'),
+    path.replace('/market/', '//market/'),
+    path.replace('/market/', '/./market/'),
+    path.replace('/market/', '/../markets/market/'),
+    path.replace('/market/', '%2Fmarket/'),
+    path.replace('markets', 'm%61rkets'),
+    `${route}%2F${SENTINEL}`,
+    ...['/health', '/health/live/', '/health/ready/x', '/favicon.ico', '/.env', '/.git/config'],
+    ...['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/..%2fpackage.json'],
+    ...['/docs/%00', '/docs/%zz', '/docs/nothing.js', '/openapi.json/', '/openapi.yaml'],
+    ...['/docs-json', '/%', '/%zz', '/%00', '*'],
+  ].map((target) => ({
+    name: `path ${printed(target)}`,
+    bytes: wire(target),
+    answers: [notFound],
+  }));
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Command } from 'commander';
+import { hashKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { addKeysCommands } from '../src/api-keys/keys.commands.js';
+import { CommandFailure, type CommandContext } from '../src/common/command.js';
+import { createTestApp, type TestApp } from './app.js';
+
+const DAY_MS = 86_400_000;
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+interface Shown {
+  readonly id: string;
+  readonly key: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+}
+
+interface Printed<T> {
+  readonly json: T;
+  readonly text: string;
+  readonly said: string;
+}
+
+let service: TestApp;
+
+beforeAll(async () => {
+  service = await createTestApp();
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+/** Runs a command line in this process; what it printed. */
+async function run<T = Shown>(...args: string[]): Promise<Printed<T>> {
+  const printed = { json: {}, text: '', said: '' };
+  const context: CommandContext = {
+    app: service.app,
+    signal: new AbortController().signal,
+    print: (result) => void Object.assign(printed, result),
+    say: (message) => void (printed.said += `${message}\n`),
+  };
+  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+  addKeysCommands(
+    program,
+    (handler) =>
+      (...rest) =>
+        handler(context, ...rest),
+  );
+  await program.parseAsync(['keys', ...args], { from: 'user' });
+  const json: T = JSON.parse(JSON.stringify(printed.json));
+  return { ...printed, json };
+}
+
+async function create(...options: string[]): Promise<Shown> {
+  return (await run('create', '--name', 'Punter Ltd', ...options)).json;
+}
+
+describe('keys create', () => {
+  it('shows the key alone, and as JSON with all there is to know', async () => {
+    const { json, text, said } = await run('create', '--name', 'Punter Ltd');
+    const { id, key } = json;
+    expect(json).toEqual({
+      id: keyIdOf(key),
+      key,
+      name: 'Punter Ltd',
+      state: 'active',
+      createdAt: expect.stringMatching(ISO_TIME),
+      expiresAt: null,
+      revokedAt: null,
+      rateLimit: null,
+      rotatedFrom: null,
+      rotatedTo: null,
+    });
+    expect(text).toBe(key);
+    expect(said).toBe(`Key ${id} (Punter Ltd): keep it now, it is shown this once.\n`);
+    await service.getOpen('/v1/markets/market/fixture/x').set('X-API-Key', key).expect(200);
+  });
+
+  it('takes an end and a limit', async () => {
+    const shown = await create('--expires-in', '90d', '--rate-limit', '0');
+    expect(Date.parse(shown.expiresAt) - Date.parse(shown.createdAt)).toBe(90 * DAY_MS);
+    expect(shown).toMatchObject({ rateLimit: 0 });
+  });
+
+  it.each([
+    ['no name', []],
+    ['an empty name', ['--name', ' ']],
+    ['a control character in the name', ['--name', 'a\u001b[2Jb']],
+    ['a name of 101 characters', ['--name', 'a'.repeat(101)]],
+    ['a duration of 0', ['--name', 'a', '--expires-in', '0d']],
+    ['a duration without a unit', ['--name', 'a', '--expires-in', '90']],
+    ['a broken duration', ['--name', 'a', '--expires-in', '1.5h']],
+    ['a negative limit', ['--name', 'a', '--rate-limit', '-1']],
+    ['an unknown option', ['--name', 'a', '--admin']],
+    ['a stray word', ['--name', 'a', 'b']],
+  ])('is wrong usage with %s', async (_what, args) => {
+    await expect(run('create', ...args)).rejects.toMatchObject({ name: 'CommanderError' });
+  });
+});
+
+describe('keys list', () => {
+  it('shows every key and no secret', async () => {
+    const { id, key } = await create('--rate-limit', '7');
+    const { json, text } = await run('list');
+    expect(json).toContainEqual(
+      expect.objectContaining({ id, name: 'Punter Ltd', state: 'active', rateLimit: 7 }),
+    );
+    expect(text).toMatch(new RegExp(`^${id}  Punter Ltd  active  \\S+  never  +7$`, 'm'));
+    for (const shown of [JSON.stringify(json), text]) {
+      expect(shown).not.toContain(key.slice(17, 49));
+      expect(shown).not.toContain(hashKey(key));
+    }
+  });
+});
+
+describe('keys revoke', () => {
+  it('ends a key; again is the same', async () => {
+    const { id } = await create();
+    const { json, text } = await run('revoke', id);
+    expect(text).toBe(`Revoked ${id} (Punter Ltd).`);
+    expect(json).toMatchObject({
+      id,
+      state: 'revoked',
+      revokedAt: expect.stringMatching(ISO_TIME),
+    });
+    expect((await run('revoke', id)).json).toEqual(json);
+  });
+
+  it('fails for an id that is not there, and does not repeat it: it may be a key', async () => {
+    const { key } = await create();
+    const failure = run('revoke', key);
+    await expect(failure).rejects.toThrow(CommandFailure);
+    await expect(failure).rejects.toThrow(/^There is no key with this id\.$/);
+  });
+});
+
+describe('keys rotate', () => {
+  it('replaces a key; the old one ends after the overlap', async () => {
+    const old = await create('--rate-limit', '7');
+    const { json } = await run('rotate', old.id, '--overlap', '2h');
+    const { id, key } = json;
+    expect(json).toMatchObject({ name: 'Punter Ltd', rateLimit: 7, rotatedFrom: old.id });
+    expect(keyIdOf(key)).toBe(id);
+    expect(await endOf(old.id)).toBeCloseTo(Date.now() + DAY_MS / 12, -4);
+  });
+
+  it('leaves a day when nothing is said', async () => {
+    const old = await create();
+    await run('rotate', old.id);
+    expect(await endOf(old.id)).toBeCloseTo(Date.now() + DAY_MS, -4);
+  });
+
+  it('fails for a key that is revoked', async () => {
+    const { id } = await create();
+    await run('revoke', id);
+    await expect(run('rotate', id)).rejects.toThrow(new CommandFailure('The key is revoked.'));
+  });
+});
+
+async function endOf(id: string): Promise<number> {
+  const shown = (await run<Shown[]>('list')).json;
+  return Date.parse(shown.find((each) => each.id === id)?.expiresAt ?? '');
+}

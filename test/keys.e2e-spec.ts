@@ -1,0 +1,458 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import type { CommandStartedEvent } from 'mongodb';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StoredApiKey } from '../src/api-keys/api-key.schema.js';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { DEMO_KEY } from '../src/api-keys/demo-key.js';
+import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
+import { KeyVerifier } from '../src/api-keys/key-verifier.js';
+import { createTestApp, type TestApp } from './app.js';
+import { testDatabaseUri, TestMongod } from './mongo.js';
+
+const PATH = '/v1/markets/market/fixture/nobody';
+const DAY_MS = 86_400_000;
+
+let service: TestApp;
+let keys: ApiKeysService;
+const seenKeys: string[] = [];
+
+beforeAll(async () => {
+  const uri = new URL(testDatabaseUri());
+  uri.searchParams.set('monitorCommands', 'true');
+  service = await createTestApp({ mongodbUri: uri.href, authFailuresPerMinute: 0 });
+  keys = service.app.get(ApiKeysService);
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+async function newKey(options: { expiresInMs?: number } = {}): Promise<string> {
+  const { key } = await keys.create({ name: 'test', rateLimit: 0, ...options });
+  seenKeys.push(key);
+  return key;
+}
+
+function withHeader(key: string, url = service.url): Promise<Response> {
+  return fetch(url + PATH, { headers: { 'X-API-Key': key } });
+}
+
+function withQuery(key: string): Promise<Response> {
+  return fetch(`${service.url}${PATH}?api_key=${key}`);
+}
+
+/** Sends header lines as they are, repeated ones too, which fetch would join. */
+async function send(query: string, headerLines: readonly string[]): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(service.url);
+    const headers = ['Host', hostname, ...headerLines.flatMap((value) => ['X-API-Key', value])];
+    httpRequest({ hostname, port, path: PATH + query, headers }, (answer) => {
+      let body = '';
+      answer.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      answer.on('end', () => resolve(new Response(body, { status: answer.statusCode ?? 0 })));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+/** What MongoDB is asked about keys while something is done. */
+async function keyQueriesDuring(work: () => Promise<unknown>): Promise<number> {
+  const client = service.database.connection.getClient();
+  let queries = 0;
+  const count = ({ command }: CommandStartedEvent) => {
+    if (command['find'] === 'api_keys') queries += 1;
+  };
+  client.on('commandStarted', count);
+  await work().finally(() => client.off('commandStarted', count));
+  return queries;
+}
+
+/** Asks without a pause until the answer has another status; tells when that request began. */
+async function untilNot(status: number, ask: () => Promise<Response>): Promise<number> {
+  for (;;) {
+    const began = performance.now();
+    const answer = await ask();
+    if (answer.status !== status) return began;
+  }
+}
+
+describe('a good key', () => {
+  it('opens in the header and in the query', async () => {
+    const key = await newKey();
+    expect((await withHeader(key)).status).toBe(200);
+    expect((await withQuery(key)).status).toBe(200);
+    expect((await fetch(`${service.url}${PATH}?%61pi_key=${key}`)).status).toBe(200);
+  });
+
+  it('opens beside others of the same caller', async () => {
+    const both = [await newKey(), await newKey()];
+    for (const key of both) expect((await withHeader(key)).status).toBe(200);
+  });
+
+  it('is never in the database', async () => {
+    const key = await newKey();
+    const byId: object = { _id: keyIdOf(key) };
+    const stored = await service.database.connection.collection('api_keys').findOne(byId);
+    expect(stored).toEqual({
+      _id: keyIdOf(key),
+      name: 'test',
+      rateLimit: 0,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      createdAt: expect.any(Date),
+    });
+  });
+});
+
+describe('more than one credential', () => {
+  const one = generateKey();
+  it.each<[what: string, query: string, headers: string[]]>([
+    ['twice in the query', `?api_key=${one}&api_key=${generateKey()}`, []],
+    ['twice the same', `?api_key=${one}&api_key=${one}`, []],
+    ['under an encoded name', `?api_key=${one}&api%5Fkey=${one}`, []],
+    ['in query and header', `?api_key=${one}`, [one]],
+    ['on two header lines', '', [one, one]],
+    ['empty in the query', `?api_key=`, [one]],
+    ['empty on a header line', '', [one, '']],
+  ])('is refused: %s', async (_what, query, headers) => {
+    const answer = await send(query, headers);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ code: 'ambiguous_credentials', status: 400 });
+  });
+});
+
+describe('any other key', () => {
+  const unknown = generateKey();
+  const cases: [reason: string, ask: () => Promise<Response>][] = [
+    ['none', () => fetch(service.url + PATH)],
+    ['empty', () => withQuery('')],
+    ['empty', () => withHeader('')],
+    ['malformed', () => withHeader('nonsense')],
+    ['malformed', () => withQuery(DEMO_KEY.slice(0, -1) + 'x')],
+    ['malformed', () => withQuery('%FF')],
+    ['unknown', () => withHeader(unknown)],
+    ['unknown', async () => withHeader(ofSameId(await newKey()))],
+    [
+      'revoked',
+      async () => {
+        const key = await newKey();
+        await keys.revoke(keyIdOf(key) ?? '');
+        return withHeader(key);
+      },
+    ],
+    ['expired', async () => withHeader(await newKey({ expiresInMs: 1 }))],
+  ];
+
+  it.each(cases)('gets the one same answer, and the log the reason: %s', async (reason, ask) => {
+    const logged = service.logged.length;
+    const answer = await ask();
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('WWW-Authenticate')).toBe('ApiKey realm="markets"');
+    expect(answer.headers.get('Content-Type')).toBe('application/problem+json');
+    expect([...answer.headers.keys()].filter((name) => /ratelimit|retry/.test(name))).toEqual([]);
+    expect(await answer.json()).toEqual({
+      type: 'urn:markets-odds:problem:unauthorized',
+      title: 'Unauthorized',
+      status: 401,
+      detail:
+        'A valid API key is needed, in the header X-API-Key or as the query parameter api_key.',
+      code: 'unauthorized',
+      requestId: expect.any(String),
+    });
+    expect(service.logged.slice(logged).join()).toContain(`"authFailure":"${reason}"`);
+  });
+});
+
+/** A key with the id of another, and a secret of its own. */
+function ofSameId(key: string): string {
+  return withChecksum(`${key.slice(0, 17)}${generateKey().slice(17, 49)}`);
+}
+
+describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
+  let headerOnly: TestApp;
+
+  beforeAll(async () => {
+    const { mongodbUri } = service.config;
+    headerOnly = await createTestApp({ mongodbUri, authAllowQueryKey: false });
+  });
+
+  afterAll(async () => {
+    await headerOnly.close();
+  });
+
+  it('a key in the query is no credential', async () => {
+    const key = await newKey();
+    const inQuery = `${headerOnly.url}${PATH}?api_key=${key}`;
+    expect((await fetch(inQuery)).status).toBe(401);
+    expect((await fetch(inQuery, { headers: { 'X-API-Key': key } })).status).toBe(200);
+  });
+});
+
+describe('checking a key', () => {
+  it('asks MongoDB nothing about malformed ones', async () => {
+    const queries = await keyQueriesDuring(async () => {
+      for (let i = 0; i < 20; i += 1) await withHeader(`mos_${i}`);
+      await withHeader(DEMO_KEY.replace('demo', 'Demo'));
+    });
+    expect(queries).toBe(0);
+  });
+
+  it('asks MongoDB once for many requests that come at once, and not again soon', async () => {
+    const key = await newKey();
+    const many = () => Promise.all(Array.from({ length: 50 }, () => withHeader(key)));
+    expect(await keyQueriesDuring(many)).toBe(1);
+    expect(await keyQueriesDuring(many)).toBe(0);
+  });
+
+  it('shares a query that is under way', async () => {
+    const key = await newKey();
+    const verifier = service.app.get(KeyVerifier);
+    const queries = await keyQueriesDuring(async () => {
+      const asked = once(service.database.connection.getClient(), 'commandStarted');
+      const first = verifier.lookUp(key);
+      await asked;
+      expect(await verifier.lookUp(key)).toEqual(await first);
+    });
+    expect(queries).toBe(1);
+  });
+
+  it('asks MongoDB once about an unknown one', async () => {
+    const key = generateKey();
+    const many = () => Promise.all(Array.from({ length: 20 }, () => withHeader(key)));
+    expect(await keyQueriesDuring(many)).toBe(1);
+    expect(await keyQueriesDuring(many)).toBe(0);
+  });
+
+  it('learns within 2 seconds that an unknown one is there after all', async () => {
+    const key = generateKey();
+    expect((await withHeader(key)).status).toBe(401);
+    const record: object = { _id: keyIdOf(key), name: 'restored', hash: hashKey(key) };
+    await service.database.connection.collection('api_keys').insertOne(record);
+    const later = performance.now() + 2_001;
+    jest.spyOn(performance, 'now').mockReturnValue(later);
+    expect((await withHeader(key)).status).toBe(200);
+  });
+
+  it('reads keys in use again behind the requests, all of them in one query', async () => {
+    const inUse = await Promise.all(Array.from({ length: 20 }, () => newKey()));
+    const useAll = () => Promise.all(inUse.map((key) => withHeader(key)));
+    await useAll();
+    await useAll();
+    const from = performance.now();
+    jest.spyOn(performance, 'now').mockImplementation(() => from + 1_500);
+    const verifier = service.app.get(KeyVerifier);
+    const queries = await keyQueriesDuring(async () => {
+      for (const key of inUse) expect(verifier.recall(key)).toMatchObject({ name: 'test' });
+      // Answered from memory at once; the answer to this query comes after the one of the refresh.
+      await verifier.lookUp(await newKey());
+    });
+    expect(queries).toBe(2);
+    jest.spyOn(performance, 'now').mockImplementation(() => from + 3_000);
+    for (const key of inUse) expect(verifier.recall(key)).toMatchObject({ name: 'test' });
+  });
+
+  it('forgets what it is told to, and what a query under way will bring', async () => {
+    const key = await newKey();
+    const id = keyIdOf(key) ?? '';
+    await withHeader(key);
+    const verifier = service.app.get(KeyVerifier);
+    expect(verifier.recall(key)).toMatchObject({ id });
+    verifier.forget(id);
+    expect(verifier.recall(key)).toBeUndefined();
+
+    const asked = once(service.database.connection.getClient(), 'commandStarted');
+    const lookup = verifier.lookUp(key);
+    await asked;
+    verifier.forget(id);
+    expect(await lookup).toMatchObject({ id });
+    expect(verifier.recall(key)).toBeUndefined();
+  });
+
+  it('survives a flood of invented keys in bounded memory, good keys still at hand', async () => {
+    const good = await newKey();
+    await withHeader(good);
+    // Nothing gets old: whatever is forgotten is so for want of room.
+    const now = performance.now();
+    jest.spyOn(performance, 'now').mockReturnValue(now);
+    const verifier = service.app.get(KeyVerifier);
+    const flood = Array.from({ length: 50_000 }, generateKey);
+    for (let from = 0; from < flood.length; from += 500) {
+      const verdicts = flood.slice(from, from + 500).map((key) => verifier.lookUp(key));
+      expect(new Set(await Promise.all(verdicts))).toEqual(new Set(['unknown']));
+    }
+    expect(verifier.recall(good)).toMatchObject({ name: 'test' });
+    const remembered = flood.filter((key) => verifier.recall(key) !== undefined);
+    expect(remembered).toEqual(flood.slice(-10_000));
+  });
+});
+
+describe('a revoked key', () => {
+  it('is dead within 2 seconds everywhere, in use or not', async () => {
+    const { mongodbUri } = service.config;
+    const other = await createTestApp({ mongodbUri });
+    try {
+      const key = await newKey();
+      const urls = [service.url, other.url];
+      for (const url of urls) expect((await withHeader(key, url)).status).toBe(200);
+      const revoked = performance.now();
+      await keys.revoke(keyIdOf(key) ?? '');
+      const ended = await Promise.all(urls.map((url) => untilNot(200, () => withHeader(key, url))));
+      for (const end of ended) expect(end - revoked).toBeLessThan(2_000);
+      for (const url of urls) expect((await withHeader(key, url)).status).toBe(401);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+async function find(id: string): Promise<StoredApiKey | undefined> {
+  return (await keys.list()).find(({ _id }) => _id === id);
+}
+
+function setWallClock(time: number): void {
+  jest.spyOn(Date, 'now').mockReturnValue(time);
+}
+
+describe('rotation', () => {
+  it('lets both keys work for the overlap, then the new one', async () => {
+    const old = await keys.create({ name: 'rotated', rateLimit: 100 });
+    expect((await withHeader(old.key)).status).toBe(200);
+    const before = Date.now();
+    const { id, key, record } = await keys.rotate(old.id, { overlapMs: DAY_MS });
+    expect(record).toMatchObject({ name: 'rotated', rateLimit: 100, rotatedFrom: old.id });
+    expect(record.expiresAt).toBeUndefined();
+    expect((await find(old.id))?.rotatedTo).toBe(id);
+    // The end of the old key is seen when its record is read again.
+    service.app.get(KeyVerifier).forget(old.id);
+    setWallClock(before + DAY_MS - 1);
+    for (const each of [old.key, key]) expect((await withHeader(each)).status).toBe(200);
+    setWallClock(before + DAY_MS + 5_000);
+    expect((await withHeader(old.key)).status).toBe(401);
+    expect((await withHeader(key)).status).toBe(200);
+  });
+
+  it('keeps the length of a life, and never lengthens that of the old key', async () => {
+    const old = await keys.create({ name: 'short', expiresInMs: DAY_MS });
+    const { record } = await keys.rotate(old.id, { overlapMs: 7 * DAY_MS });
+    expect(Number(record.expiresAt) - Number(record.createdAt)).toBe(DAY_MS);
+    expect((await find(old.id))?.expiresAt).toEqual(old.record.expiresAt);
+  });
+
+  it('is refused for keys that are revoked, expired, replaced already or not there', async () => {
+    const rotate = (id: string) => keys.rotate(id, { overlapMs: DAY_MS });
+    const revoked = keyIdOf(await newKey()) ?? '';
+    await keys.revoke(revoked);
+    await expect(rotate(revoked)).rejects.toThrow('The key is revoked.');
+    const expired = keyIdOf(await newKey({ expiresInMs: 1 })) ?? '';
+    await expect(rotate(expired)).rejects.toThrow('The key has expired.');
+    const replaced = keyIdOf(await newKey()) ?? '';
+    const { id } = await rotate(replaced);
+    await expect(rotate(replaced)).rejects.toThrow(id);
+    await expect(rotate('nobody')).rejects.toThrow('There is no key with this id.');
+  });
+
+  it('makes one new key when two rotate at the same time', async () => {
+    const { id } = await keys.create({ name: 'raced' });
+    const results = await Promise.allSettled([
+      keys.rotate(id, { overlapMs: DAY_MS }),
+      keys.rotate(id, { overlapMs: DAY_MS }),
+    ]);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect((await keys.list()).filter(({ name }) => name === 'raced')).toHaveLength(2);
+  });
+});
+
+describe('an expiring key', () => {
+  it('ends at its time by the wall clock, though memory holds it', async () => {
+    const key = await newKey({ expiresInMs: DAY_MS });
+    expect((await withHeader(key)).status).toBe(200);
+    setWallClock(Date.now() + DAY_MS);
+    expect((await withHeader(key)).status).toBe(401);
+  });
+});
+
+describe('the demo key', () => {
+  it('opens, and once revoked stays so', async () => {
+    await keys.ensureDemoKey();
+    expect((await withHeader(DEMO_KEY)).status).toBe(200);
+    const revoked = await keys.revoke('demo00000000');
+    await keys.ensureDemoKey();
+    expect(await find('demo00000000')).toEqual(revoked);
+    service.app.get(KeyVerifier).forget('demo00000000');
+    expect((await withHeader(DEMO_KEY)).status).toBe(401);
+  });
+});
+
+describe('while MongoDB is away', () => {
+  let mongod: TestMongod;
+  let cutOff: TestApp;
+  let known: string;
+  let unused: string;
+
+  beforeEach(async () => {
+    mongod = await TestMongod.start();
+    cutOff = await createTestApp({ mongodbUri: mongod.uri });
+    const create = () => cutOff.app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 });
+    [known, unused] = [(await create()).key, (await create()).key];
+  });
+
+  afterEach(async () => {
+    await cutOff.close();
+    await mongod.stop();
+  });
+
+  it.each([
+    ['gone', 'SIGKILL'],
+    ['hanging', 'SIGSTOP'],
+  ] as const)('(%s) a key is trusted for 2 seconds, then it is a 503', async (_how, signal) => {
+    const verifier = cutOff.app.get(KeyVerifier);
+    // A record fresh from the database, the last word of it.
+    verifier.forget(keyIdOf(known) ?? '');
+    const lastWord = performance.now();
+    expect((await withHeader(known, cutOff.url)).status).toBe(200);
+    await mongod.kill(signal);
+
+    const unknown = await withHeader(unused, cutOff.url);
+    expect(unknown.status).toBe(503);
+    expect(unknown.headers.get('Retry-After')).toMatch(/^[1-9]\d*$/);
+    expect(await codeOf(unknown)).toBe('database_unavailable');
+    expect(await codeOf(await withHeader('nonsense', cutOff.url))).toBe('unauthorized');
+
+    let trusted = performance.now();
+    while (verifier.recall(known) !== undefined) {
+      trusted = performance.now();
+      await delay(5);
+    }
+    expect(trusted - lastWord).toBeGreaterThan(1_500);
+    expect(trusted - lastWord).toBeLessThan(2_100);
+    const began = performance.now();
+    expect(await codeOf(await withHeader(known, cutOff.url))).toBe('database_unavailable');
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+});
+
+async function codeOf(answer: Response): Promise<string> {
+  const { code }: { code: string } = JSON.parse(await answer.text());
+  return code;
+}
+
+it('no log line held a key or its secret', () => {
+  const logs = service.logged.join('');
+  expect(logs.length).toBeGreaterThan(10_000);
+  for (const key of seenKeys) expect(logs).not.toContain(key.slice(17, 49));
+});

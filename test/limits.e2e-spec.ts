@@ -1,0 +1,346 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import type { CommandStartedEvent } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { generateKey } from '../src/api-keys/key-form.js';
+import { createTestApp, type TestApp } from './app.js';
+import { testDatabaseUri } from './mongo.js';
+import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
+
+const FIXTURE = '/v1/markets/market/fixture/nobody';
+const PROVIDER = '/v1/markets/market/provider/nobody';
+const HOUR_MS = 3_600_000;
+
+let service: TestApp;
+
+beforeAll(async () => {
+  const uri = new URL(testDatabaseUri());
+  uri.searchParams.set('monitorCommands', 'true');
+  service = await createTestApp({ mongodbUri: uri.href, authFailuresPerMinute: 0 });
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+async function newKey(rateLimit?: number, { app } = service): Promise<string> {
+  const { key } = await app.get(ApiKeysService).create({ name: 'test', rateLimit });
+  return key;
+}
+
+interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function ask(key: string, path = FIXTURE, options: AskOptions = {}, { url } = service) {
+  return fetch(url + path, { ...options, headers: { 'X-API-Key': key, ...options.headers } });
+}
+
+/** Status and the headers about limits. */
+async function limitOf(answer: Promise<Response> | Response) {
+  const { status, headers } = await answer;
+  return {
+    status,
+    policy: headers.get('RateLimit-Policy'),
+    limit: headers.get('RateLimit'),
+    retryAfter: headers.get('Retry-After'),
+  };
+}
+
+const monotonicNow = performance.now.bind(performance);
+
+/** Sets the monotonic clock ahead of its true time. */
+function setAhead(ms: number): void {
+  jest.spyOn(performance, 'now').mockImplementation(() => monotonicNow() + ms);
+}
+
+describe('the limit of a key', () => {
+  it('is told with every answer that counts', async () => {
+    const key = await newKey();
+    const first = await ask(key);
+    const etag = first.headers.get('ETag') ?? '';
+    const policy = '"default";q=600;w=60';
+    expect(await limitOf(first)).toEqual({
+      status: 200,
+      policy,
+      limit: '"default";r=599;t=60',
+      retryAfter: null,
+    });
+    expect(await limitOf(ask(key, FIXTURE, { headers: { 'If-None-Match': etag } }))).toMatchObject({
+      status: 304,
+      policy,
+      limit: expect.stringContaining('r=598;'),
+    });
+    expect(await limitOf(ask(key, `${FIXTURE}?take=101`))).toMatchObject({
+      status: 400,
+      policy,
+      limit: expect.stringContaining('r=597;'),
+    });
+    expect(await limitOf(ask(key, FIXTURE, { method: 'HEAD' }))).toMatchObject({
+      status: 200,
+      policy,
+      limit: expect.stringContaining('r=596;'),
+    });
+  });
+
+  it('is not touched or told by 401, 404 and 405', async () => {
+    const key = await newKey(10);
+    await ask(key);
+    const none = { policy: null, limit: null, retryAfter: null };
+    expect(await limitOf(fetch(service.url + FIXTURE))).toEqual({ status: 401, ...none });
+    expect(await limitOf(ask(key, '/v1/nothing'))).toEqual({ status: 404, ...none });
+    expect(await limitOf(ask(key, FIXTURE, { method: 'POST' }))).toEqual({ status: 405, ...none });
+    expect(await limitOf(ask(key))).toMatchObject({ limit: expect.stringContaining('r=8;') });
+  });
+
+  it('holds over both routes, for each key by itself', async () => {
+    const key = await newKey(3);
+    for (const path of [FIXTURE, PROVIDER, FIXTURE])
+      expect((await ask(key, path)).status).toBe(200);
+    const refused = await ask(key, PROVIDER);
+    expect(await limitOf(refused)).toEqual({
+      status: 429,
+      policy: '"default";q=3;w=60',
+      limit: '"default";r=0;t=60',
+      retryAfter: '60',
+    });
+    expect(await refused.json()).toMatchObject({ code: 'rate_limited', status: 429 });
+    expect((await ask(await newKey(3))).status).toBe(200);
+  });
+
+  it('refuses before it looks at the input, and asks MongoDB nothing', async () => {
+    const key = await newKey(1);
+    await ask(key);
+    const commands = await commandsDuring(async () => {
+      expect((await ask(key, `${FIXTURE}?take=101`)).status).toBe(429);
+    });
+    expect(commands).toEqual([]);
+  });
+
+  it('0 is none', async () => {
+    expect(await limitOf(ask(await newKey(0)))).toEqual({
+      status: 200,
+      policy: null,
+      limit: null,
+      retryAfter: null,
+    });
+  });
+
+  it('of the server holds for keys without their own, 0 is none', async () => {
+    const { mongodbUri } = service.config;
+    const small = await createTestApp({ mongodbUri, rateLimitPerMinute: 2 });
+    const unlimited = await createTestApp({ mongodbUri, rateLimitPerMinute: 0 });
+    try {
+      const key = await newKey();
+      expect((await limitOf(ask(key, FIXTURE, {}, small))).policy).toBe('"default";q=2;w=60');
+      expect((await limitOf(ask(key, FIXTURE, {}, unlimited))).policy).toBeNull();
+      const own = await newKey(9);
+      expect((await limitOf(ask(own, FIXTURE, {}, unlimited))).policy).toBe('"default";q=9;w=60');
+    } finally {
+      await Promise.all([small.close(), unlimited.close()]);
+    }
+  });
+
+  it('lets a request pass after the time that Retry-After tells, and none before', async () => {
+    const key = await newKey(1);
+    await ask(key);
+    const { retryAfter } = await limitOf(ask(key));
+    setAhead(Number(retryAfter) * 1_000 - 2_000);
+    expect((await limitOf(ask(key))).status).toBe(429);
+    setAhead(Number(retryAfter) * 1_000);
+    expect((await limitOf(ask(key))).status).toBe(200);
+  });
+
+  it.each([
+    ['forward', HOUR_MS],
+    ['back', -HOUR_MS],
+  ])('does not heed a wall clock that jumps %s', async (_direction, jump) => {
+    const key = await newKey(2);
+    await ask(key);
+    const wallClock = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => wallClock() + jump);
+    expect(await limitOf(ask(key))).toMatchObject({ status: 200, limit: '"default";r=0;t=60' });
+    expect(await limitOf(ask(key))).toMatchObject({ status: 429, retryAfter: '60' });
+    setAhead(60_001);
+    expect((await ask(key)).status).toBe(200);
+  });
+});
+
+describe('refused keys from one address', () => {
+  // A sixtieth of it, rounded up, is 2.
+  const limit = 61;
+
+  beforeEach(async () => {
+    const { mongodbUri } = service.config;
+    strict = await createTestApp({ mongodbUri, authFailuresPerMinute: limit });
+  });
+
+  afterEach(async () => {
+    await strict.close();
+  });
+
+  let strict: TestApp;
+  const askStrict = (key: string) => ask(key, FIXTURE, {}, strict);
+
+  async function useUp(): Promise<void> {
+    for (let i = 0; i < limit; i += 1) expect((await askStrict(generateKey())).status).toBe(401);
+  }
+
+  it('are limited, without a word to MongoDB', async () => {
+    await useUp();
+    const commands = await commandsDuring(async () => {
+      const refused = await askStrict(generateKey());
+      expect(await limitOf(refused)).toEqual({
+        status: 429,
+        policy: '"failed-keys";q=61;w=60',
+        limit: '"failed-keys";r=0;t=1',
+        retryAfter: '1',
+      });
+      expect(await refused.json()).toMatchObject({ code: 'rate_limited' });
+      expect((await askStrict('nonsense')).status).toBe(429);
+    }, strict);
+    expect(commands).toEqual([]);
+  });
+
+  it('do not stop a good key that was seen before, lately or not', async () => {
+    const good = await newKey(0);
+    expect((await askStrict(good)).status).toBe(200);
+    await useUp();
+    expect((await askStrict(good)).status).toBe(200);
+    setAhead(2_000);
+    for (const status of [401, 401, 429]) {
+      expect((await askStrict(generateKey())).status).toBe(status);
+    }
+    expect((await askStrict(good)).status).toBe(200);
+  });
+
+  it('leave way for one now and then, so that a new good key waits a second', async () => {
+    await useUp();
+    const good = await newKey();
+    expect((await askStrict(good)).status).toBe(429);
+    setAhead(1_000);
+    expect((await askStrict(good)).status).toBe(200);
+    for (const status of [401, 401, 429]) {
+      expect((await askStrict(generateKey())).status).toBe(status);
+    }
+  });
+
+  it('are not counted when there is no key at all', async () => {
+    for (let i = 0; i <= limit; i += 1) {
+      expect((await fetch(strict.url + FIXTURE)).status).toBe(401);
+    }
+    expect((await askStrict(generateKey())).status).toBe(401);
+  });
+});
+
+const withRedis = hasRedis ? describe : describe.skip;
+
+withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the PATH)'}`, () => {
+  let redis: TestRedis;
+  let replicas: [TestApp, TestApp];
+
+  beforeAll(async () => {
+    redis = await createTestRedis();
+    const options = { mongodbUri: service.config.mongodbUri, redisUrl: redis.url };
+    replicas = [await createTestApp(options), await createTestApp(options)];
+  });
+
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.close()));
+    await redis.close();
+  });
+
+  it('holds over all replicas from the first request on', async () => {
+    const key = await newKey(3);
+    const [one, other] = replicas;
+    expect(await limitOf(ask(key, FIXTURE, {}, one))).toMatchObject({
+      status: 200,
+      policy: '"default";q=3;w=60',
+      limit: '"default";r=2;t=60',
+    });
+    expect((await limitOf(ask(key, PROVIDER, {}, other))).limit).toContain('r=1;');
+    expect((await limitOf(ask(key, FIXTURE, {}, one))).limit).toContain('r=0;');
+    const refused = await limitOf(ask(key, FIXTURE, {}, other));
+    expect(refused.status).toBe(429);
+    expect(Number(refused.retryAfter)).toBeGreaterThan(50);
+    expect(Number(refused.retryAfter)).toBeLessThanOrEqual(60);
+  });
+
+  it.each([
+    ['hangs', async () => redis.freeze(), async () => redis.thaw()],
+    ['is gone', async () => redis.stop(), async () => redis.start()],
+  ])('each replica counts for itself while Redis %s', async (_how, leave, comeBack) => {
+    const key = await newKey(2);
+    const loggedBefore = redisLines().length;
+    await leave();
+    for (const replica of replicas) {
+      const began = performance.now();
+      for (const status of [200, 200, 429]) {
+        expect((await ask(key, FIXTURE, {}, replica)).status).toBe(status);
+      }
+      expect(performance.now() - began).toBeLessThan(1_000);
+    }
+    await comeBack();
+    await untilShared();
+    // Once from each replica.
+    expect(redisLines().slice(loggedBefore).toSorted()).toEqual(
+      ['away', 'away', 'back', 'back'].map((state) => `Redis is ${state}`),
+    );
+    for (const { logged } of replicas) expect(logged.join('')).not.toContain(redis.password);
+  });
+
+  function redisLines(): string[] {
+    return replicas.flatMap(({ logged }) => logged.join('').match(/Redis is (?:away|back)/g) ?? []);
+  }
+
+  async function untilShared(): Promise<void> {
+    const [one, other] = replicas;
+    for (;;) {
+      const key = await newKey(1_000);
+      await ask(key, FIXTURE, {}, one);
+      const { limit } = await limitOf(ask(key, FIXTURE, {}, other));
+      if (limit?.includes('r=998;')) return;
+      await delay(50);
+    }
+  }
+});
+
+it('a Redis that is away at the start keeps no server from starting', async () => {
+  const alone = await createTestApp({ redisUrl: 'redis://:s3cret@127.0.0.1:1' });
+  try {
+    const key = await newKey(1, alone);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(200);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
+    expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
+    expect(alone.logged.join('')).not.toContain('s3cret');
+  } finally {
+    await alone.close();
+  }
+});
+
+/** Names of the commands that MongoDB gets from the service while something is done, its heartbeat apart. */
+async function commandsDuring(
+  work: () => Promise<unknown>,
+  { database } = service,
+): Promise<string[]> {
+  const client = database.connection.getClient();
+  const commands: string[] = [];
+  const note = ({ commandName }: CommandStartedEvent) => commands.push(commandName);
+  client.on('commandStarted', note);
+  await work().finally(() => client.off('commandStarted', note));
+  return commands;
+}

@@ -1,0 +1,7 @@
+/** The two look-ups, so that a test can say once what both must do. */
+export const LOOKUPS = [
+  { route: '/v1/markets/market/provider', id: 'eventId' },
+  { route: '/v1/markets/market/fixture', id: 'fixtureId' },
+] as const;
+
+export type Lookup = (typeof LOOKUPS)[number];

@@ -1,0 +1,30 @@
+import type { CommandStartedEvent, Document } from 'mongodb';
+import type { Connection } from 'mongoose';
+
+const READS = new Set(['find', 'aggregate', 'count', 'distinct']);
+
+/** A connection string of one host whose client tells which commands it sends. */
+export function monitored(uri: string): string {
+  const url = new URL(uri);
+  url.searchParams.set('monitorCommands', 'true');
+  return url.href;
+}
+
+/** The reads that a monitored connection sends to a collection of ours while some work is done. */
+export async function readsDuring(
+  connection: Connection,
+  work: () => Promise<unknown>,
+): Promise<Document[]> {
+  const client = connection.getClient();
+  const reads: Document[] = [];
+  const note = ({ commandName, command }: CommandStartedEvent) => {
+    if (READS.has(commandName) && !isChangeFeed(command)) reads.push(command);
+  };
+  client.on('commandStarted', note);
+  await work().finally(() => client.off('commandStarted', note));
+  return reads;
+}
+
+function isChangeFeed({ pipeline }: Document): boolean {
+  return pipeline?.[0]?.$changeStream !== undefined;
+}

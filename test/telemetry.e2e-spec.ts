@@ -1,0 +1,355 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
+import supertest from 'supertest';
+import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { createApp } from '../src/app.setup.js';
+import type { Config } from '../src/config.js';
+import { Database } from '../src/database/database.js';
+import { createLogger } from '../src/telemetry/logger.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+
+const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
+
+type Line = Record<string, unknown>;
+
+/** Takes the log's lines, and can be asked for one that is still to come. */
+class LogReader extends Writable {
+  readonly texts: string[] = [];
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.texts.push(chunk.toString());
+    this.emit('line');
+    done();
+  }
+
+  get lines(): Line[] {
+    return this.texts.map((text) => JSON.parse(text) as Line);
+  }
+
+  async line(fields: Line): Promise<Line> {
+    for (;;) {
+      const found = this.lines.find((line) =>
+        Object.entries(fields).every(([name, value]) => line[name] === value),
+      );
+      if (found) return found;
+      await once(this, 'line');
+    }
+  }
+}
+
+interface LoggingApp {
+  readonly app: NestExpressApplication;
+  readonly url: string;
+  readonly log: LogReader;
+}
+
+/** The application with the logger of the server, on the database of another. */
+async function createLoggingApp(config: Config): Promise<LoggingApp> {
+  const log = new LogReader();
+  const app = await createApp(config, createLogger(config, log));
+  await app.listen(0, '127.0.0.1');
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  return { app, url: `http://127.0.0.1:${port}`, log };
+}
+
+let service: TestApp;
+let metricsOf: (url: string) => Promise<string>;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  metricsOf = async (url) => (await supertest(url).get('/metrics').expect(200)).text;
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+/** The value of one series; undefined when it is not there. */
+function valueOf(metrics: string, series: string): number | undefined {
+  const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+/** The values that a label has anywhere. */
+function labelValues(metrics: string, label: string): Set<string | undefined> {
+  const found = metrics.matchAll(new RegExp(`[{,]${label}="([^"]*)"`, 'g'));
+  return new Set([...found].map(([, value]) => value));
+}
+
+function requestsOf(method: string, route: string, status: number): string {
+  return `http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`;
+}
+
+describe('GET /metrics', () => {
+  it('answers in the text format of Prometheus, without a key', async () => {
+    const answer = await service.getOpen('/metrics').expect(200);
+    expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(answer.headers['cache-control']).toBe('no-store');
+    for (const line of answer.text.trimEnd().split('\n')) {
+      expect(line).toMatch(
+        /^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? (-?[\d.]+(e[+-]?\d+)?|[+-]Inf|Nan))?$/i,
+      );
+    }
+  });
+
+  it('answers HEAD, and refuses other methods with a problem', async () => {
+    const head = await supertest(service.url).head('/metrics').expect(200);
+    expect(head.text).toBeUndefined();
+    const post = await supertest(service.url).post('/metrics').expect(405);
+    expect(post.headers).toMatchObject({
+      allow: 'GET, HEAD',
+      'content-type': 'application/problem+json',
+    });
+  });
+
+  it('is in the OpenAPI document, open and as text', async () => {
+    const { body } = await service.getOpen('/openapi.json').expect(200);
+    const { get } = body.paths['/metrics'];
+    expect(get.security).toBeUndefined();
+    expect(Object.keys(get.responses['200'].content)).toEqual(['text/plain']);
+  });
+
+  it('counts requests by method, template and status', async () => {
+    const fixtureId = 'counted-fixture';
+    const before = await metricsOf(service.url);
+    await service.get(`/v1/markets/market/fixture/${fixtureId}`).expect(200);
+    await service.get(`/v1/markets/market/fixture/${fixtureId}?take=0`).expect(400);
+    await service.getOpen(`/v1/markets/market/fixture/${fixtureId}`).expect(401);
+    const after = await metricsOf(service.url);
+    const grownBy = (series: string) =>
+      (valueOf(after, series) ?? 0) - (valueOf(before, series) ?? 0);
+    expect(
+      [200, 400, 401].map((status) => grownBy(requestsOf('GET', FIXTURE_ROUTE, status))),
+    ).toEqual([1, 1, 1]);
+    expect(grownBy('auth_failures_total{reason="none"}')).toBe(1);
+    expect(grownBy('markets_cache_hits_total') + grownBy('markets_cache_misses_total')).toBe(1);
+    expect(after).not.toContain(fixtureId);
+  });
+
+  it('counts a request that ran into its limit', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'slow', rateLimit: 1 });
+    const before = valueOf(
+      await metricsOf(service.url),
+      'rate_limited_requests_total{limit="key"}',
+    );
+    const ask = () =>
+      supertest(service.url).get('/v1/markets/market/fixture/x').set('X-API-Key', key);
+    await ask().expect(200);
+    await ask().expect(429);
+    const after = valueOf(await metricsOf(service.url), 'rate_limited_requests_total{limit="key"}');
+    expect(after).toBe((before ?? NaN) + 1);
+  });
+
+  it('has one route for all unknown paths, and no label that a caller can choose', async () => {
+    const unknown = [
+      '/',
+      '/nothing',
+      '/v1/markets/market/fixture',
+      '/%ff',
+      '/metrics/x',
+      '/docs/x',
+    ];
+    await Promise.all(unknown.map((path) => service.get(path).expect(404)));
+    await supertest(service.url).patch('/surprise').expect(404);
+    await service.getOpen('/docs').expect(200);
+    await service.getOpen('/docs/swagger-ui.css').expect(200);
+    const metrics = await metricsOf(service.url);
+    expect(valueOf(metrics, requestsOf('GET', 'unknown', 404))).toBeGreaterThanOrEqual(6);
+    expect(valueOf(metrics, requestsOf('other', 'unknown', 404))).toBe(1);
+    const routes = [...labelValues(metrics, 'route')];
+    expect(routes.filter((route) => !/^(unknown|\/[\w/:.-]+)$/.test(route ?? ''))).toEqual([]);
+    for (const path of ['nothing', '%', 'surprise', '/metrics/x', '/docs/x']) {
+      expect(routes.join()).not.toContain(path);
+    }
+    expect(labelValues(metrics, 'method')).toEqual(new Set(['GET', 'HEAD', 'other']));
+  });
+
+  it("tells of the driver's connections, the process and the event loop", async () => {
+    const metrics = await metricsOf(service.url);
+    const value = (series: string) => valueOf(metrics, series);
+    const created = value('mongodb_pool_connections_created_total');
+    expect(created).toBeGreaterThanOrEqual(2);
+    expect(value('mongodb_pool_connections')).toBe(
+      (created ?? 0) - (value('mongodb_pool_connections_closed_total') ?? 0),
+    );
+    expect(value('mongodb_pool_wait_queue_length')).toBe(0);
+    expect(value('mongodb_pool_in_use_seconds_count')).toBeGreaterThan(0);
+    expect(value('mongodb_up')).toBe(1);
+    expect(value('process_resident_memory_bytes')).toBeGreaterThan(0);
+    expect(value('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+  });
+
+  it('holds the figures of its own application only', async () => {
+    const other = await createTestApp();
+    try {
+      expect(
+        valueOf(await metricsOf(other.url), requestsOf('GET', FIXTURE_ROUTE, 200)),
+      ).toBeUndefined();
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('the log', () => {
+  let logging: LoggingApp;
+
+  beforeAll(async () => {
+    logging = await createLoggingApp({ ...service.config, logLevel: 'info' });
+    await logging.app.get(Database).connectEventually();
+  });
+
+  afterAll(async () => {
+    await logging.app.close();
+  });
+
+  const ask = (path: string, requestId: string) =>
+    supertest(logging.url).get(path).set('X-Request-Id', requestId);
+
+  it('has one line for a request that was answered', async () => {
+    const fixtureId = 'logged-fixture';
+    await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    await ask(`/v1/markets/market/fixture/${fixtureId}?take=100`, 'answered')
+      .set('X-API-Key', service.key)
+      .expect(200);
+    expect(await logging.log.line({ requestId: 'answered' })).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      requestId: 'answered',
+      method: 'GET',
+      route: FIXTURE_ROUTE,
+      status: 200,
+      durationMs: expect.any(Number),
+      keyId: keyIdOf(service.key),
+      source: expect.stringMatching(/^(memory|database)$/),
+      items: 2,
+      msg: 'request',
+    });
+    expect(logging.log.lines.filter(({ requestId }) => requestId === 'answered')).toHaveLength(1);
+  });
+
+  it.each([
+    ['no key', '', 'none'],
+    ['an empty key', '?api_key=', 'empty'],
+    ['a malformed key', '?api_key=abc', 'malformed'],
+    ['an unknown key', `?api_key=${generateKey()}`, 'unknown'],
+  ])('says why %s was refused, and no more', async (_what, query, authFailure) => {
+    const requestId = `refused-${authFailure}`;
+    await ask(`/v1/markets/market/provider/x${query}`, requestId).expect(401);
+    expect(await logging.log.line({ requestId })).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      requestId,
+      method: 'GET',
+      route: '/v1/markets/market/provider/:eventId',
+      status: 401,
+      durationMs: expect.any(Number),
+      authFailure,
+      msg: 'request',
+    });
+  });
+
+  it('has the same route for every unknown path', async () => {
+    await ask('/surprise/%ff', 'lost').expect(404);
+    expect(await logging.log.line({ requestId: 'lost' })).toMatchObject({
+      route: 'unknown',
+      status: 404,
+    });
+  });
+
+  it('tells of a client that left', async () => {
+    const { port } = new URL(logging.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const head = `GET /v1/markets/market/fixture/x HTTP/1.1\r\nHost: x\r\nX-API-Key: ${generateKey()}\r\n`;
+    socket.write(`${head}X-Request-Id: left\r\n\r\n`);
+    const [request] = (await once(logging.app.getHttpServer(), 'request')) as [IncomingMessage];
+    // Its key is being looked up now.
+    request.socket.destroy();
+    expect(await logging.log.line({ requestId: 'left' })).toMatchObject({
+      status: 499,
+      aborted: true,
+    });
+  });
+
+  it('leaves probes and scrapes out until it is asked for more', async () => {
+    await ask('/health/live', 'probe').expect(200);
+    await ask('/metrics', 'scrape').expect(200);
+    await ask('/nothing', 'after').expect(404);
+    await logging.log.line({ requestId: 'after' });
+    expect(logging.log.texts.join()).not.toMatch(/"(probe|scrape)"/);
+  });
+
+  it('never holds a key, whatever part of a request carried it', async () => {
+    const keys = [service.key, generateKey()];
+    for (const [index, key] of keys.entries()) {
+      const requestId = `secret-${index}`;
+      await supertest(logging.url).get(`/${key}?api_key=${key}&${key}=1#${key}`);
+      await supertest(logging.url).get('/').set('X-Request-Id', key).set('Referer', `/?k=${key}`);
+      await ask(`/v1/markets/market/fixture/${key}?${key}=${key}`, requestId)
+        .set({ 'X-API-Key': key, Authorization: key, Cookie: key, 'User-Agent': key })
+        .set({ traceparent: key, Referer: `http://x/?api_key=${key}` });
+      await logging.log.line({ requestId });
+    }
+    const shown = logging.log.texts.join() + (await metricsOf(logging.url));
+    for (const key of keys) {
+      const secret = key.slice('mos_'.length + 12 + 1);
+      for (let start = 0; start + 8 <= secret.length; start++) {
+        expect(shown).not.toContain(secret.slice(start, start + 8));
+      }
+    }
+  });
+
+  it('says nothing below its level', async () => {
+    const quiet = await createLoggingApp({
+      ...service.config,
+      logLevel: 'warn',
+      mongodbUri: undefined,
+    });
+    try {
+      await supertest(quiet.url).get('/nothing').expect(404);
+      await supertest(quiet.url)
+        .get('/v1/markets/market/fixture/x')
+        .set('X-API-Key', generateKey())
+        .expect(503);
+      await quiet.log.line({ status: 503 });
+      expect(new Set(quiet.log.lines.map(({ level }) => level))).toEqual(new Set(['warn']));
+    } finally {
+      await quiet.app.close();
+    }
+  });
+});
+
+describe('while MongoDB is away', () => {
+  it('the log warns of failing requests, without a line for each and without an error', async () => {
+    const away = await createLoggingApp({
+      ...service.config,
+      mongodbUri: 'mongodb://127.0.0.1:1/x',
+    });
+    try {
+      const ask = () =>
+        supertest(away.url).get('/v1/markets/market/fixture/x').set('X-API-Key', service.key);
+      for (let count = 0; count < 50; count += 1) await ask().expect(503);
+      const warning = await away.log.line({ level: 'warn', status: 503 });
+      expect(warning).toEqual({
+        level: 'warn',
+        time: expect.any(String),
+        status: 503,
+        count: 1,
+        msg: 'Requests fail: MongoDB is away or too slow',
+      });
+      const warnings = away.log.lines.filter(({ level }) => level === 'warn');
+      expect(warnings.length).toBeLessThan(5);
+      expect(away.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+      expect(valueOf(await metricsOf(away.url), 'mongodb_up')).toBe(0);
+      expect(valueOf(await metricsOf(away.url), requestsOf('GET', FIXTURE_ROUTE, 503))).toBe(50);
+    } finally {
+      await away.app.close();
+    }
+  });
+});
