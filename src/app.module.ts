@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { KeyChanges } from './api-keys/key-changes.js';
 import { LimitsModule } from './api-keys/limits.module.js';
 import { RateLimitGuard } from './api-keys/rate-limit.guard.js';
 import { ChangeFeedModule } from './change-feed/change-feed.module.js';
@@ -29,6 +30,7 @@ export class AppModule {
         HealthModule,
       ],
       providers: [
+        KeyChanges,
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_PIPE, useClass: InputPipe },

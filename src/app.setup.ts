@@ -1,3 +1,4 @@
+import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import helmet from 'helmet';
@@ -20,9 +21,11 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
     logger: new NestLogger(logger),
     abortOnError: false,
   });
+  app.set('trust proxy', config.trustProxy);
   app.use(watchRequests(logger, app.get(Metrics)));
   app.use(requestContext);
   app.use(securityHeaders());
+  if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
   app.use(methodCheck(adapter.getInstance()));
   setUpDocs(app);
   await app.init();
@@ -41,4 +44,15 @@ function securityHeaders() {
       },
     },
   });
+}
+
+/** What pages of other origins may do: read, with a key in the header, and see what the answers tell. */
+function crossOrigin(origins: readonly string[]): CorsOptions {
+  return {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET', 'HEAD'],
+    allowedHeaders: ['X-API-Key', 'X-Request-Id', 'If-None-Match'],
+    exposedHeaders: ['ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
+    maxAge: 600,
+  };
 }

@@ -44,6 +44,13 @@ function redisUrl(text: string): string {
   throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
 }
 
+function origins(text: string): readonly string[] {
+  const all = text.split(',').map((origin) => origin.trim());
+  const isOrigin = (origin: string) => URL.canParse(origin) && new URL(origin).origin === origin;
+  if (all.every((origin) => origin === '*' || isOrigin(origin))) return all;
+  throw new SettingFault('must be origins such as https://example.com, separated by commas, or *');
+}
+
 interface Setting {
   readonly variable: string;
   readonly property: string;
@@ -89,6 +96,12 @@ export class Config {
 
   /** Whether a key may come in the query, where proxies' logs show it; false: only in the X-API-Key header. */
   @Env('AUTH_ALLOW_QUERY_KEY', boolean) readonly authAllowQueryKey: boolean = true;
+
+  /** Proxies in front whose X-Forwarded-For tells the client's address; 0: none. */
+  @Env('TRUST_PROXY', wholeNumber(0, 100)) readonly trustProxy: number = 0;
+
+  /** Origins whose pages may call the API, separated by commas; `*` for all. Unset: none. */
+  @Env('CORS_ORIGINS', origins) readonly corsOrigins: readonly string[] | undefined = undefined;
 
   /** Memory for remembered markets and answers, in MiB; 0: off. */
   @Env('CACHE_MAX_MB', wholeNumber(0, 1_000_000)) readonly cacheMaxMb: number = 64;

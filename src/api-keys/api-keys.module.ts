@@ -8,6 +8,6 @@ import { KeyVerifier } from './key-verifier.js';
 @Module({
   imports: [MongooseModule.forFeature([{ name: StoredApiKey.name, schema: ApiKeySchema }])],
   providers: [ApiKeysService, KeyVerifier],
-  exports: [ApiKeysService, KeyVerifier],
+  exports: [MongooseModule, ApiKeysService, KeyVerifier],
 })
 export class ApiKeysModule {}

@@ -94,6 +94,12 @@ export class KeyVerifier {
     this.unknown.delete(id);
   }
 
+  forgetAll(): void {
+    this.forgottenAt = performance.now();
+    this.known.clear();
+    this.unknown.clear();
+  }
+
   private startLookup(id: string): Promise<Remembered | undefined> {
     this.nextRead ??= this.startRead();
     this.nextRead.ids.push(id);

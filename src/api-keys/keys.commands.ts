@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
   CommandFailure,
   formatTable,
@@ -52,7 +52,11 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
     .command('rotate')
     .description('Make a key of the same name and limit that takes the place of another.')
     .argument('<id>', 'id of the key to replace')
-    .option('--overlap <duration>', 'how long the old key still works', parseDuration, DAY_MS)
+    .addOption(
+      new Option('--overlap <duration>', 'how long the old key still works')
+        .argParser(parseDuration)
+        .default(DAY_MS, '24h'),
+    )
     .action(run(rotate));
 }
 

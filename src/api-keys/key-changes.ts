@@ -1,0 +1,30 @@
+import { Injectable } from '@nestjs/common';
+import { InjectModel } from '@nestjs/mongoose';
+import type { Model } from 'mongoose';
+import { ChangeFeed } from '../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../change-feed/change.js';
+import { StoredApiKey } from './api-key.schema.js';
+import { KeyVerifier } from './key-verifier.js';
+
+/** Lets a key that was revoked or made anew be looked up at once, not only when its record has grown old. */
+@Injectable()
+export class KeyChanges implements ChangeListener {
+  constructor(
+    @InjectModel(StoredApiKey.name) keys: Model<StoredApiKey>,
+    private readonly verifier: KeyVerifier,
+    feed: ChangeFeed,
+  ) {
+    feed.listen(keys.collection.name, this);
+  }
+
+  committed({ changes }: Commit): void {
+    for (const change of changes) {
+      if (change.kind === 'replaced') this.verifier.forgetAll();
+      else this.verifier.forget(String(change.id));
+    }
+  }
+
+  forgetAll(): void {
+    // Records are believed for two seconds at most, with or without a feed.
+  }
+}
