@@ -14,6 +14,8 @@ export interface Load {
   /** Requests a second, come what may. Unset: as many as the connections carry, one at a time each. */
   readonly rate?: number;
   readonly seconds: number;
+  /** Answers to wait for even if that takes longer: a server that is not warm tells nothing. */
+  readonly atLeast?: number;
   readonly seed: number;
 }
 
@@ -39,6 +41,7 @@ class LoadRun {
   private readonly lanes: Lane[] = [];
   private readonly waiting: number[] = [];
   private bodyBytes = 0;
+  private finish: () => void = () => undefined;
   private readonly startedAt = performance.now();
   private readonly endsAt: number;
 
@@ -56,12 +59,17 @@ class LoadRun {
         }
         if (this.load.rate === undefined) for (const lane of this.lanes) this.ask(lane, performance.now());
         else this.offer(this.load.rate);
-        setTimeout(resolve, this.load.seconds * 1000);
+        this.finish = resolve;
+        setTimeout(() => this.finishIfDone(), this.load.seconds * 1000);
       });
     } finally {
       for (const lane of this.lanes) lane.close();
     }
     return this.result();
+  }
+
+  private finishIfDone(): void {
+    if (this.latencies.length >= (this.load.atLeast ?? 0)) this.finish();
   }
 
   /** Sends requests at a fixed rate; one that finds no idle connection waits, and its wait counts. */
@@ -70,7 +78,6 @@ class LoadRun {
     let offered = 0;
     const tick = () => {
       const now = performance.now();
-      if (now > this.endsAt) return;
       const due = Math.floor(((now - this.startedAt) / 1000) * rate);
       for (; offered < due; offered++) {
         const at = this.startedAt + (offered / rate) * 1000;
@@ -95,7 +102,7 @@ class LoadRun {
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     this.bodyBytes += bodyBytes;
     if (this.load.conditional && status === 200 && etag) this.etags.set(lane.target, etag);
-    if (now > this.endsAt) return;
+    if (now > this.endsAt) this.finishIfDone();
     if (this.load.rate === undefined) {
       this.ask(lane, now);
       return;

@@ -1,9 +1,11 @@
 import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
+import type { ApiRequest } from './common/api-request.js';
 import { HttpServerAdapter } from './common/http-server.js';
 import { methodCheck } from './common/method-check.js';
 import { requestContext } from './common/request-context.js';
@@ -24,7 +26,8 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   app.set('trust proxy', config.trustProxy);
   app.use(watchRequests(logger, app.get(Metrics)));
   app.use(requestContext);
-  app.use(securityHeaders());
+  app.use('/docs', pageHeaders());
+  app.use(openRoutes);
   if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
   app.use(methodCheck(adapter.getInstance()));
   setUpDocs(app);
@@ -32,8 +35,17 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   return app;
 }
 
-/** Swagger UI needs its inline parts, and must work over plain http; TLS and its HSTS are the proxy's. */
-function securityHeaders() {
+/** Routes outside the API are sent by Express, which wants their headers beforehand. */
+function openRoutes(request: ApiRequest, response: Response, next: NextFunction): void {
+  if (!request.url.startsWith('/v1/')) {
+    const isPage = request.url.startsWith('/docs');
+    response.set(isPage ? { 'X-Request-Id': request.requestId } : request.answerHeaders);
+  }
+  next();
+}
+
+/** Swagger UI needs its inline parts, and must work over plain http. */
+function pageHeaders() {
   return helmet({
     strictTransportSecurity: false,
     contentSecurityPolicy: {

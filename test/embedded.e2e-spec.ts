@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -18,15 +18,19 @@ const userProgram = `
   import { MongoClient } from 'mongodb';
   import { openEmbedded } from '${built}';
   const embedded = await openEmbedded(process.argv[1], (line) => console.error(line));
-  console.log(embedded.uri);
-  const stay = setInterval(() => {}, 1_000_000);
+  // Stays; the end of the input is the end of the tests, for whatever reason.
+  process.stdin.resume().once('end', () => process.exit());
   process.once('SIGINT', async () => {
     const client = new MongoClient(embedded.uri);
     await client.db('admin').command({ ping: 1 });
     await client.close();
     await embedded.close();
-    clearInterval(stay);
-  });`;
+    process.stdin.destroy();
+  });
+  console.log(embedded.uri);`;
+
+// Many processes start and end here; a busy machine takes its time.
+jest.setTimeout(60_000);
 
 let folder: string;
 let users: ChildProcess[];
@@ -48,7 +52,7 @@ function startUser(path = folder): ChildProcess {
   const user = spawn(process.execPath, ['--input-type=module', '-e', userProgram, path], {
     // A process group of its own, as a terminal gives to a command.
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
     env: { ...process.env, NODE_OPTIONS: '' },
   });
   users.push(user);
@@ -151,6 +155,14 @@ describe('the embedded MongoDB', () => {
     await interrupt(second.user);
     expect(isAlive(mongod)).toBe(false);
     await gone(keeper);
+  });
+
+  test('is out of reach of the signals that a terminal sends to the user who started it', async () => {
+    const first = await open();
+    process.kill(-Number(first.user.pid), 'SIGSTOP');
+    const second = await open();
+    expect(second.uri).toBe(first.uri);
+    expect(await addOne(second.uri)).toBe(1);
   });
 
   test('finds its data again, by the same connection string', async () => {

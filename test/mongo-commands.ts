@@ -13,7 +13,7 @@ export function monitored(uri: string): string {
 /** The reads that a monitored connection sends to a collection of ours while some work is done. */
 export async function readsDuring(
   connection: Connection,
-  work: () => Promise<unknown>,
+  work: () => PromiseLike<unknown>,
 ): Promise<Document[]> {
   const client = connection.getClient();
   const reads: Document[] = [];
@@ -21,7 +21,11 @@ export async function readsDuring(
     if (READS.has(commandName) && !isChangeFeed(command)) reads.push(command);
   };
   client.on('commandStarted', note);
-  await work().finally(() => client.off('commandStarted', note));
+  try {
+    await work();
+  } finally {
+    client.off('commandStarted', note);
+  }
   return reads;
 }
 

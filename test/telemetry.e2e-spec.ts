@@ -8,7 +8,7 @@ import supertest from 'supertest';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createApp } from '../src/app.setup.js';
-import type { Config } from '../src/config.js';
+import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -49,8 +49,10 @@ interface LoggingApp {
   readonly log: LogReader;
 }
 
-/** The application with the logger of the server, on the database of another. */
-async function createLoggingApp(config: Config): Promise<LoggingApp> {
+/** The application with the logger of the server, on the same database as `service`. */
+async function createLoggingApp(overrides: Partial<Config>): Promise<LoggingApp> {
+  const { mongodbUri } = service.config;
+  const config: Config = Object.assign(new Config(), { mongodbUri, ...overrides });
   const log = new LogReader();
   const app = await createApp(config, createLogger(config, log));
   await app.listen(0, '127.0.0.1');
@@ -201,7 +203,7 @@ describe('the log', () => {
   let logging: LoggingApp;
 
   beforeAll(async () => {
-    logging = await createLoggingApp({ ...service.config, logLevel: 'info' });
+    logging = await createLoggingApp({ logLevel: 'info' });
     await logging.app.get(Database).connectEventually();
   });
 
@@ -307,7 +309,6 @@ describe('the log', () => {
 
   it('says nothing below its level', async () => {
     const quiet = await createLoggingApp({
-      ...service.config,
       logLevel: 'warn',
       mongodbUri: undefined,
     });
@@ -328,7 +329,6 @@ describe('the log', () => {
 describe('while MongoDB is away', () => {
   it('the log warns of failing requests, without a line for each and without an error', async () => {
     const away = await createLoggingApp({
-      ...service.config,
       mongodbUri: 'mongodb://127.0.0.1:1/x',
     });
     try {

@@ -1,5 +1,4 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Response } from 'express';
 import type { ApiRequest } from '../common/api-request.js';
 import { Config } from '../config.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
@@ -14,15 +13,15 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const http = context.switchToHttp();
-    const { apiKey } = http.getRequest<ApiRequest>();
+    const request = context.switchToHttp().getRequest<ApiRequest>();
+    const { apiKey } = request;
     const limit = apiKey?.rateLimit ?? this.config.rateLimitPerMinute;
     if (!apiKey || limit === 0) return true;
 
     const { consumedPoints: used, msBeforeNext: msLeft } = await this.counter.count(apiKey.id);
     const state = { policy: 'default', limit, windowSeconds: WINDOW_SECONDS, used, msLeft };
     if (used > limit) throw rateLimited('Too many requests with this key. Please wait.', state);
-    http.getResponse<Response>().set(rateLimitHeaders(state));
+    Object.assign(request.answerHeaders, rateLimitHeaders(state));
     return true;
   }
 }

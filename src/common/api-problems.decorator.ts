@@ -25,10 +25,12 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
         status,
         description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
         headers: Object.fromEntries(
-          Object.entries(headers).map(([name, description]) => [
-            name,
-            { description, schema: { type: 'string' } },
-          ]),
+          Object.entries({ ...headers, 'Cache-Control': 'Always `no-store`.' }).map(
+            ([name, description]) => [
+              name,
+              { description, required: true, schema: { type: 'string' } },
+            ],
+          ),
         ),
         content: { [PROBLEM_MEDIA_TYPE]: { schema: { $ref: getSchemaPath(ProblemBody) } } },
       });

@@ -4,6 +4,8 @@ import type { ApiKey } from '../api-keys/api-key.schema.js';
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
   requestId: string;
+  /** Headers of the answer, collected on the way: Node sends them fastest when all come at once. */
+  answerHeaders: Record<string, string>;
   /** Monotonic time of its arrival, in milliseconds. */
   startedAt: number;
   /** Names and values of the query, decoded, as sent: in order, repeated ones included. */

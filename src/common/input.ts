@@ -85,10 +85,11 @@ function document(target: object, key: string | symbol | undefined, index: numbe
   const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
   const descriptor = Object.getOwnPropertyDescriptor(target, key);
   for (const field of listInputFields(types[index] as object)) {
-    const { name, description, example, schema } = field;
+    const { name, description, example } = field;
     const decorate = field.in === 'path' ? ApiParam : ApiQuery;
     const required = field.in === 'path';
-    decorate({ name, description, required, schema, ...(example !== undefined && { example }) })(
+    const schema = { ...field.schema, ...(example !== undefined && { example }) };
+    decorate({ name, description, required, schema })(
       target,
       key,
       descriptor as PropertyDescriptor,

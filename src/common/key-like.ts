@@ -1,8 +1,11 @@
 import type { ApiRequest } from './api-request.js';
 
-/** What keys begin with; or letters of both cases and digits in a row, as in a key's secret. */
+/**
+ * What keys begin with; or 24 letters and digits in a row that are as mixed as a key's secret: names in camel
+ * case have fewer capitals, UUIDs and trace ids are of one case.
+ */
 const KEY_LIKE =
-  /[Mm][Oo][Ss]_|(?=[0-9A-Za-z]{20})(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*[0-9])/;
+  /[Mm][Oo][Ss]_|(?=[0-9A-Za-z]{24})(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=(?:[a-z]*[0-9A-Z]){6})/;
 
 /** Where a key's secret starts (`mos_<id 12>_`), and how many characters in common give it away. */
 const SECRET_STARTS_AT = 17;

@@ -40,6 +40,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   }
   const body = JSON.stringify(problem.body(request.requestId));
   response.writeHead(problem.getStatus(), {
+    ...request.answerHeaders,
     'Content-Type': PROBLEM_MEDIA_TYPE,
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',

@@ -1,5 +1,6 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
+import { DATA_HEADERS } from './answer-headers.js';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
@@ -29,7 +30,7 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   // not fail before the key has been checked.
   request.url = path.replaceAll('%', '%25');
   request.requestId = requestIdOf(request);
-  response.setHeader('X-Request-Id', request.requestId);
+  request.answerHeaders = { ...DATA_HEADERS, 'X-Request-Id': request.requestId };
   checkProtocol(request);
   next();
 }

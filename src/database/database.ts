@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import {
   MongoError,
+  MongoNetworkError,
   MongoNetworkTimeoutError,
   MongoServerError,
   type ClientSession,
@@ -46,6 +47,11 @@ export const READ_BUDGET_MS = { key: 700, markets: 1_100 } as const;
 
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
+
+/** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
+const RETRYABLE_CODES = new Set([
+  6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
+]);
 
 const RECONNECT_AFTER_MS = 250;
 const RETRY_AFTER_SECONDS = '1';
@@ -187,7 +193,7 @@ export class Database implements OnApplicationShutdown {
     const maxTimeMS = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
     const options = { maxTimeMS, signal: abort.signal, ...(session && { session }) };
     try {
-      return await Promise.race([operation(options), tooLate]);
+      return await Promise.race([this.tryTwice(() => operation(options)), tooLate]);
     } catch (error) {
       throw this.problemOf(error);
     } finally {
@@ -202,6 +208,16 @@ export class Database implements OnApplicationShutdown {
     await this.connection.close(true);
   }
 
+  /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */
+  private async tryTwice<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      if (!isWorthRetry(error) || !this.readable) throw error;
+      return operation();
+    }
+  }
+
   private problemOf(error: unknown): unknown {
     if (!(error instanceof MongoError) && !(error instanceof mongoose.Error)) return error;
     if (error.name === 'MongoWaitQueueTimeoutError') return overloaded();
@@ -212,6 +228,13 @@ export class Database implements OnApplicationShutdown {
     }
     return unavailable();
   }
+}
+
+/** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
+function isWorthRetry(error: unknown): boolean {
+  if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
+  if (!(error instanceof MongoError)) return false;
+  return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
 }
 
 /** The database that a connection string names, or the default. */

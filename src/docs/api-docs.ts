@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { addCommonAnswers } from './common-answers.js';
 
 const DESCRIPTION = `What are the odds on this event? Betting markets with their runners and decimal prices,
 by the bookmaker's event id or by the service's own fixture id.
@@ -17,12 +18,26 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addTag('Markets', 'The odds.')
     .addTag('Health', 'Probes for operators.')
-    .addApiKey({ type: 'apiKey', in: 'query', name: 'api_key' }, 'api_key')
-    .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-Key' }, 'X-API-Key')
+    .addTag('Metrics', 'Figures for operators.')
+    .addServer('/', 'The service that serves this document')
+    .addApiKey(
+      {
+        type: 'apiKey',
+        in: 'query',
+        name: 'api_key',
+        description: "Simple to try out; but proxies' logs show it.",
+      },
+      'api_key',
+    )
+    .addApiKey(
+      { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The way to prefer.' },
+      'X-API-Key',
+    )
     .build();
-  return SwaggerModule.createDocument(app, options, {
+  const document = SwaggerModule.createDocument(app, options, {
     operationIdFactory: (_controller, method) => method,
   });
+  return addCommonAnswers(document);
 }
 
 /** Swagger UI at /docs and the document at /openapi.json: both without a key. */

@@ -25,10 +25,13 @@ const MARKETS_MAX = 2_000;
 
 /** A scope gets a book when it is asked for again this soon: one-time look-ups shall not push out popular ones. */
 const ASKED_AGAIN_WITHIN_MS = 60_000;
-const ASKED_MAX = 20_000;
+
+/** As many scopes are remembered as asked for as books of this size fit: what comes back later finds no room. */
+const USUAL_BOOK_KB = 32;
 
 /** A scope that can't have a book is not tried again for so long. */
 const LEFT_TO_MONGODB_MS = 60_000;
+const LEFT_TO_MONGODB_MAX = 10_000;
 
 /** Changes that a load waits out; if more arrive, it is given up. */
 const COMMITS_DURING_LOAD_MAX = 10_000;
@@ -51,12 +54,9 @@ export class Books implements ChangeListener {
   private readonly books: LRUCache<string, Book> | undefined;
   private readonly holders = new Map<string, Set<Book>>();
   private readonly loads = new Map<string, Load>();
-  private readonly asked = new LRUCache<string, true>({
-    max: ASKED_MAX,
-    ttl: ASKED_AGAIN_WITHIN_MS,
-  });
+  private readonly asked: LRUCache<string, true>;
   private readonly leftToMongodb = new LRUCache<string, true>({
-    max: ASKED_MAX,
+    max: LEFT_TO_MONGODB_MAX,
     ttl: LEFT_TO_MONGODB_MS,
   });
 
@@ -66,6 +66,10 @@ export class Books implements ChangeListener {
     private readonly feed: ChangeFeed,
     config: Config,
   ) {
+    this.asked = new LRUCache({
+      max: Math.ceil((config.cacheMaxMb * 1024) / USUAL_BOOK_KB) + 1,
+      ttl: ASKED_AGAIN_WITHIN_MS,
+    });
     if (config.cacheMaxMb === 0) return;
     this.books = new LRUCache<string, Book>({
       maxSize: config.cacheMaxMb * 1024 * 1024,

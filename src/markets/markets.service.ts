@@ -3,6 +3,7 @@ import { InjectModel } from '@nestjs/mongoose';
 import { MongoServerError } from 'mongodb';
 import type { Model, PipelineStage } from 'mongoose';
 import { Database, READ_BUDGET_MS, type ReadOptions } from '../database/database.js';
+import { TAKE_MAX } from '../common/page.js';
 import { answerOf, type Answer } from './answer.js';
 import { Books } from './books.js';
 import { conditionsOf, type Condition } from './market.filters.js';
@@ -62,26 +63,32 @@ export class MarketsService {
     query: MarketsQuery,
     options: ReadOptions,
   ) {
-    const rows = await this.markets
-      .aggregate<StoredMarket & { itemCount?: number }>(
-        [
-          match,
-          ...pageStages(query),
-          {
-            $unionWith: {
-              coll: this.markets.collection.name,
-              pipeline: [match, { $count: 'itemCount' }],
-            },
-          },
-        ],
-        { ...options, readConcern: { level: 'snapshot' } },
-      )
-      .exec();
+    const { maxTimeMS, ...rest } = options;
+    const collection = this.markets.collection.name;
+    const count = { coll: collection, pipeline: [match, { $count: 'itemCount' as const }] };
+    const pipeline = [match, ...pageStages(query), { $unionWith: count }];
+    const readConcern = { level: 'snapshot' as const };
+    // The bare command: a cursor object for one batch costs a quarter of the read.
+    const { cursor } = await this.database.db.command(
+      {
+        aggregate: collection,
+        pipeline,
+        cursor: { batchSize: TAKE_MAX + 1 },
+        readConcern,
+        maxTimeMS,
+      },
+      { ...rest, readPreference: 'primaryPreferred' },
+    );
+    const isWhole = String(cursor.id) === '0';
+    // Only documents so large that a page exceeds the 16 MB of one reply come in several.
+    const rows: StoredMarket[] = isWhole
+      ? cursor.firstBatch
+      : await this.markets.aggregate<StoredMarket>(pipeline, { ...options, readConcern }).exec();
     const total = rows.at(-1);
     const counted = total !== undefined && !('_id' in total);
     return {
       markets: counted ? rows.slice(0, -1) : rows,
-      itemCount: counted ? Number(total.itemCount) : 0,
+      itemCount: counted ? Number(total['itemCount']) : 0,
     };
   }
 

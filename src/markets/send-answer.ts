@@ -23,7 +23,7 @@ const CACHING = {
 
 /** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
 export async function sendAnswer(request: ApiRequest, response: Response, answer: Answer) {
-  const headers = { ...CACHING, ETag: answer.etag };
+  const headers = { ...request.answerHeaders, ...CACHING, ETag: answer.etag };
   if (hasAlready(request.headers['if-none-match'], answer.etag)) {
     response.writeHead(304, headers).end();
     return;

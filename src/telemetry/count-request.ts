@@ -2,6 +2,7 @@ import type { Metrics } from './metrics.js';
 import type { RequestOutcome } from './request-outcome.js';
 
 const TOO_MANY_REQUESTS = 429;
+const INTERNAL_ERROR = 500;
 
 export function countRequest(metrics: Metrics, outcome: RequestOutcome): void {
   const { authFailure, durationMs, keyId, route, source, status } = outcome;
@@ -10,5 +11,6 @@ export function countRequest(metrics: Metrics, outcome: RequestOutcome): void {
   if (source === 'memory') metrics.cacheHits.inc();
   if (source === 'database') metrics.cacheMisses.inc();
   if (authFailure) metrics.authFailures.inc({ reason: authFailure });
+  if (status === INTERNAL_ERROR) metrics.internalErrors.inc();
   if (status === TOO_MANY_REQUESTS) metrics.rateLimited.inc({ limit: keyId ? 'key' : 'address' });
 }

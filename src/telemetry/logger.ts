@@ -4,7 +4,7 @@ import { PinoPretty } from 'pino-pretty';
 import type { Config } from '../config.js';
 import type { LogLevel } from './log-level.js';
 import { redact } from './redact.js';
-import { openStdout } from './stdout.js';
+import { openStdout } from './line-writer.js';
 
 /** One JSON object a line, or the same in a form for people. */
 export function createLogger(

@@ -40,6 +40,10 @@ export class Metrics {
     buckets: REQUEST_BUCKETS,
     registers: [this.registry],
   });
+  readonly internalErrors = this.counter(
+    'internal_errors_total',
+    'Requests answered 500: nobody foresaw what went wrong.',
+  );
   readonly authFailures = new Counter({
     name: 'auth_failures_total',
     help: 'Requests answered 401, by what was wrong with the key.',

@@ -24,6 +24,9 @@ export class Tally {
   mixed = 0;
   tooStale = 0;
   slowestMs = 0;
+  writes = 0;
+  /** Answers that came from the service's memory. */
+  fromMemory = 0;
 
   /** @returns to be called when the fault is mended */
   faultBegins(): () => void {

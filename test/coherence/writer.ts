@@ -4,6 +4,7 @@ import {
   type AnyBulkWriteOperation,
   type ClientSession,
   type Collection,
+  type Document,
   type MongoClient,
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,7 +12,7 @@ import type { History, Step } from './history.js';
 import { storedForm, versionFields, type ModelMarket } from './model-market.js';
 import type { Random } from './random.js';
 
-type StoredMarket = ReturnType<typeof storedForm>;
+type StoredMarket = Document & { _id: ModelMarket['id'] };
 
 const MOMENTS = ['live', 'prelive'];
 const TYPES = ['BTTS', 'MATCH_ODDS', 'OVER_UNDER', 'a type that nobody knows'];
@@ -218,7 +219,7 @@ export class Writer {
   private upsert(market: ModelMarket): AnyBulkWriteOperation<StoredMarket> {
     const { _id, ...fields } = storedForm(market);
     return this.random.chance(0.5)
-      ? { replaceOne: { filter: { _id }, replacement: { _id, ...fields }, upsert: true } }
+      ? { replaceOne: { filter: { _id }, replacement: fields, upsert: true } }
       : { updateOne: { filter: { _id }, update: { $set: fields }, upsert: true } };
   }
 

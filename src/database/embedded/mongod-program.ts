@@ -19,15 +19,16 @@ export async function mongodFault(program: string): Promise<string | undefined> 
 
 /** The line that says most about why a program failed. */
 export function firstLine(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message, stderr, code }: ProgramError = error;
+  if (typeof error !== 'object' || error === null) return String(error);
+  const { message = '', stderr, code }: ProgramError = error;
   if (code === 'ENOENT' && stderr !== undefined) return 'no such program';
   const lines = (stderr || message).split('\n').filter((line) => line.trim());
   return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
 }
 
-/** What execFile adds to an error. */
-interface ProgramError extends Error {
+/** An error of execFile. */
+interface ProgramError {
+  readonly message?: string;
   readonly stderr?: string;
   readonly code?: unknown;
 }

@@ -1,0 +1,228 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { MongoClient, type Collection } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
+import { Config } from '../config.js';
+import { Database, databaseName } from '../database/database.js';
+import { ChangeFeed } from './change-feed.js';
+import type { ChangeListener, Commit } from './change.js';
+
+interface Thing {
+  readonly _id: string | number;
+  readonly value?: number | string;
+}
+
+class Recorder implements ChangeListener {
+  commits: Commit[] = [];
+  timesForgotten = 0;
+
+  committed(commit: Commit): void {
+    this.commits.push(commit);
+  }
+
+  forgetAll(): void {
+    this.timesForgotten += 1;
+    this.commits = [];
+  }
+
+  /** What was told, without times. */
+  get changes() {
+    return this.commits.map(({ changes }) => changes);
+  }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const giveUpAt = performance.now() + 10_000;
+  while (!isSo()) {
+    if (performance.now() > giveUpAt) throw new Error(`Waited in vain until ${isSo.toString()}`);
+    await delay(5);
+  }
+}
+
+function feedOf(mongodbUri: string): ChangeFeed {
+  const config = { ...new Config(), mongodbUri };
+  return new ChangeFeed(config, new Database(config));
+}
+
+describe('ChangeFeed', () => {
+  let client: MongoClient;
+  let things: Collection<Thing>;
+  let others: Collection<Thing>;
+  let feed: ChangeFeed;
+  let recorder: Recorder;
+
+  beforeEach(async () => {
+    const uri = testDatabaseUri();
+    client = new MongoClient(uri);
+    things = client.db(databaseName(uri)).collection('things');
+    others = client.db(databaseName(uri)).collection('others');
+    await things.insertOne({ _id: 'old' });
+    recorder = new Recorder();
+    feed = feedOf(uri);
+    feed.listen('things', recorder);
+    feed.onApplicationBootstrap();
+    await until(() => feed.blindBecause === undefined);
+  });
+
+  afterEach(async () => {
+    await feed.onApplicationShutdown();
+    await client.db(things.dbName).dropDatabase();
+    await client.close();
+  });
+
+  it('tells what changes, in order', async () => {
+    await things.insertOne({ _id: 1, value: 1 });
+    await things.updateOne({ _id: 1 }, { $set: { value: 2 } });
+    await others.insertOne({ _id: 1 });
+    await things.replaceOne({ _id: 1 }, { value: 3 });
+    await things.deleteOne({ _id: 1 });
+    await until(() => recorder.commits.length === 4);
+    expect(recorder.changes).toEqual([
+      [{ kind: 'stored', id: 1, document: { _id: 1, value: 1 } }],
+      [{ kind: 'altered', id: 1, fields: { value: 2 } }],
+      [{ kind: 'stored', id: 1, document: { _id: 1, value: 3 } }],
+      [{ kind: 'deleted', id: 1 }],
+    ]);
+  });
+
+  it('tells the document after an update where images are kept', async () => {
+    const enabled = { changeStreamPreAndPostImages: { enabled: true } };
+    await client.db(things.dbName).command({ collMod: 'things', ...enabled });
+    await things.updateOne({ _id: 'old' }, { $set: { value: 2 } });
+    await until(() => recorder.commits.length === 1);
+    const document = { _id: 'old', value: 2 };
+    expect(recorder.changes).toEqual([[{ kind: 'stored', id: 'old', document }]]);
+  });
+
+  it('tells a transaction as one commit, even one that comes in several batches', async () => {
+    const many = Array.from({ length: 2_500 }, (_, index) => ({ _id: index }));
+    await client.withSession((session) =>
+      session.withTransaction(async () => {
+        await things.insertMany(many, { session });
+      }),
+    );
+    await things.insertOne({ _id: 'after' });
+    await until(() => recorder.commits.length >= 2);
+    expect(recorder.commits.map(({ changes }) => changes.length)).toEqual([2_500, 1]);
+  });
+
+  it('has told all when it says that it is fresh', async () => {
+    for (let value = 1; value <= 50; value += 1) {
+      await things.insertOne({ _id: value });
+      const writtenAt = performance.now();
+      await until(() => performance.now() - feed.ageMs >= writtenAt);
+      expect(recorder.commits).toHaveLength(value);
+    }
+  });
+
+  it.each([
+    ['drop', () => things.drop()],
+    ['rename away', () => things.rename('elsewhere')],
+    [
+      'rename over',
+      async () => {
+        await others.insertOne({ _id: 1 });
+        await others.rename('things', { dropTarget: true });
+      },
+    ],
+    ['drop of the database', () => client.db(things.dbName).dropDatabase()],
+  ])('tells of a %s, and goes on', async (_name, happen) => {
+    await happen();
+    await until(() => recorder.timesForgotten > 1 || recorder.changes.flat().length > 0);
+    expect([...new Set(recorder.changes.flat().map(({ kind }) => kind))]).toEqual(
+      recorder.timesForgotten > 1 ? [] : ['replaced'],
+    );
+    recorder.commits = [];
+    await until(() => feed.ageMs < 100);
+    await things.insertOne({ _id: 'new' });
+    await until(() => recorder.commits.length > 0);
+    expect(recorder.changes.at(-1)).toEqual([
+      { kind: 'stored', id: 'new', document: { _id: 'new' } },
+    ]);
+  });
+
+  it('goes on after an event that is too large to be told', async () => {
+    const half = 'x'.repeat(9 * 1024 * 1024);
+    await client.db(things.dbName).command({
+      collMod: 'things',
+      changeStreamPreAndPostImages: { enabled: true },
+    });
+    await things.updateOne({ _id: 'old' }, { $set: { value: half } });
+    await until(() => recorder.timesForgotten > 1 || recorder.commits.length > 0);
+    await until(() => feed.ageMs < 100);
+    await things.insertOne({ _id: 'after' });
+    await until(() =>
+      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
+    );
+  });
+
+  it('is not fresh, and says why, where there is no replica set', async () => {
+    const standalone = await TestMongod.start({ members: 0 });
+    const blind = feedOf(standalone.uri);
+    try {
+      blind.listen('things', recorder);
+      blind.onApplicationBootstrap();
+      await until(() => (blind.blindBecause ?? '').includes('replica set'));
+      expect(blind.ageMs).toBe(Infinity);
+    } finally {
+      await blind.onApplicationShutdown();
+      await standalone.stop();
+    }
+  });
+});
+
+describe('ChangeFeed of a MongoDB that fails', () => {
+  let mongod: TestMongod;
+  let feed: ChangeFeed;
+  let recorder: Recorder;
+
+  beforeEach(async () => {
+    mongod = await TestMongod.start();
+    recorder = new Recorder();
+    feed = feedOf(mongod.uri);
+    feed.listen('things', recorder);
+  });
+
+  afterEach(async () => {
+    await feed.onApplicationShutdown();
+    await mongod.stop();
+  });
+
+  const write = async (_id: string) => {
+    const client = new MongoClient(mongod.uri);
+    await client.db(databaseName(mongod.uri)).collection<Thing>('things').insertOne({ _id });
+    await client.close();
+  };
+
+  it('begins once MongoDB is there', async () => {
+    await mongod.kill('SIGKILL');
+    feed.onApplicationBootstrap();
+    await until(() => feed.blindBecause !== 'not started');
+    await mongod.restart();
+    await until(() => feed.ageMs < 100);
+    await write('after');
+    await until(() => recorder.commits.length > 0);
+  });
+
+  it('misses nothing when MongoDB is killed and comes back', async () => {
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < 100);
+    await write('before');
+    await until(() => recorder.commits.length === 1);
+    await mongod.kill('SIGKILL');
+    await until(() => feed.ageMs === Infinity);
+    await mongod.restart();
+    await write('after');
+    await until(() => recorder.commits.length === 2);
+    expect(recorder.timesForgotten).toBe(1);
+  });
+
+  it('grows old while MongoDB is silent, and is fresh again after', async () => {
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < 100);
+    await mongod.kill('SIGSTOP');
+    await until(() => feed.ageMs > 300);
+    await mongod.kill('SIGCONT');
+    await until(() => feed.ageMs < 100);
+  });
+});

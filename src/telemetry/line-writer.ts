@@ -1,0 +1,88 @@
+import { Buffer } from 'node:buffer';
+import { writeSync } from 'node:fs';
+import type { DestinationStream } from 'pino';
+
+/** Lines that wait for a reader who has stopped reading: beyond it new ones are lost. Characters. */
+const MAX_WAITING = 8 * 1024 * 1024;
+
+const OFFER_AGAIN_AFTER_MS = 5;
+
+/** How long the end of the process waits for such a reader. Milliseconds. */
+const LAST_OFFER_MS = 1_000;
+
+/**
+ * Writes lines to a file descriptor that does not block, all of one turn of the event loop in one go; what
+ * a full pipe does not take is offered again. So a slow reader never holds up requests, and a stopped one not
+ * even the end of the process, which offers the rest at once. Only SIGKILL, or a crash of Node itself, costs
+ * the lines of the last turn.
+ *
+ * pino's own destinations were tried: on such a pipe the synchronous one stops the event loop, the other
+ * sleeps 100 ms at each full pipe (some 640 kB a second); on one that blocks the process can't end.
+ */
+export class LineWriter implements DestinationStream {
+  private waiting = '';
+  private offered: Buffer = Buffer.alloc(0);
+  private scheduled = false;
+  private lost = 0;
+
+  constructor(private readonly fd: number) {
+    process.once('exit', () => this.flushSync());
+  }
+
+  write(line: string): void {
+    if (this.waiting.length > MAX_WAITING) {
+      this.lost += 1;
+      return;
+    }
+    this.waiting += line;
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(this.offer).unref();
+  }
+
+  /** Writes what waits, for as long as somebody may still read it. */
+  flushSync(): void {
+    const until = performance.now() + LAST_OFFER_MS;
+    while (!this.writeAll() && performance.now() < until) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OFFER_AGAIN_AFTER_MS);
+    }
+  }
+
+  private readonly offer = (): void => {
+    if (this.writeAll()) this.scheduled = false;
+    else setTimeout(this.offer, OFFER_AGAIN_AFTER_MS).unref();
+  };
+
+  /** Whether nothing waits any more. */
+  private writeAll(): boolean {
+    try {
+      while (this.offered.length > 0 || this.take()) {
+        this.offered = this.offered.subarray(writeSync(this.fd, this.offered));
+      }
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
+      // The reader is gone or the disk is full: no reason to stop serving. Later lines are tried again.
+      this.offered = Buffer.alloc(0);
+      this.waiting = '';
+      return true;
+    }
+  }
+
+  private take(): boolean {
+    this.offered = Buffer.from(this.waiting);
+    this.waiting = '';
+    if (this.lost > 0 && this.offered.length > 0) {
+      const msg = `${this.lost} lines of the log were lost: nobody read them`;
+      this.waiting = `${JSON.stringify({ level: 'warn', time: new Date(), msg })}\n`;
+      this.lost = 0;
+    }
+    return this.offered.length > 0;
+  }
+}
+
+/** Standard output as a log. */
+export function openStdout(): LineWriter {
+  // Asked for once, Node takes care that a pipe does not block.
+  return new LineWriter(process.stdout.fd);
+}

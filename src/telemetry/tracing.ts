@@ -1,0 +1,141 @@
+import type { NextFunction, Response } from 'express';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ApiRequest } from '../common/api-request.js';
+import { outcomeOf } from './request-outcome.js';
+
+/** Not installed with the service: only who traces needs them. */
+const PACKAGES = ['sdk-node', 'api', 'instrumentation-mongodb'] as const;
+
+const SERVICE = 'markets-odds-service';
+
+/** How long the end of the process waits for a collector that does not take the last spans. Milliseconds. */
+const LAST_SPANS_MS = 1_000;
+
+/** What we use of @opentelemetry/api. */
+interface Api {
+  readonly ROOT_CONTEXT: object;
+  readonly SpanKind: { readonly SERVER: number };
+  readonly SpanStatusCode: { readonly ERROR: number };
+  readonly context: { with(context: object, next: () => void): void };
+  readonly propagation: { extract(context: object, carrier: object, getter: Getter): object };
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(name: string, options: { kind: number }, parent: object): Span;
+    };
+    setSpan(context: object, span: Span): object;
+  };
+}
+
+interface Span {
+  updateName(name: string): void;
+  setAttributes(attributes: Record<string, string | number>): void;
+  setStatus(status: { code: number }): void;
+  end(): void;
+}
+
+interface Getter {
+  keys(carrier: object): string[];
+  get(carrier: object, name: string): unknown;
+}
+
+interface Sdk {
+  start(): void;
+  shutdown(): Promise<void>;
+}
+
+let started: { readonly api: Api; readonly sdk: Sdk } | undefined;
+
+/** Whether the standard variables of OpenTelemetry ask for traces. */
+export function wantsTraces(env: NodeJS.ProcessEnv): boolean {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return false;
+  if (env['OTEL_TRACES_EXPORTER']) return env['OTEL_TRACES_EXPORTER'] !== 'none';
+  return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
+}
+
+/**
+ * Starts OpenTelemetry where its variables ask for it; else nothing is even loaded. To be called before the
+ * modules that are traced (the driver) are imported. Without the packages it says so and lets the service run:
+ * such variables are often set for all services of a cluster.
+ */
+export async function startTracing(env: NodeJS.ProcessEnv = process.env): Promise<void> {
+  if (!wantsTraces(env)) return;
+  const packages = await loadPackages();
+  if (!packages) return;
+  const [{ NodeSDK, resources }, api, { MongoDBInstrumentation }] = packages;
+  const sdk = new NodeSDK({
+    // Traces alone: figures are at /metrics, the log is on stdout.
+    metricReaders: [],
+    logRecordProcessors: [],
+    serviceName: env['OTEL_SERVICE_NAME'] || SERVICE,
+    // Neither host nor command line: OTEL_RESOURCE_ATTRIBUTES names what is wanted.
+    resourceDetectors: [resources.envDetector],
+    instrumentations: [new MongoDBInstrumentation()],
+  });
+  sdk.start();
+  started = { api, sdk };
+}
+
+/** Sends the last spans. */
+export async function stopTracing(): Promise<void> {
+  await Promise.race([started?.sdk.shutdown().catch(() => undefined), delay(LAST_SPANS_MS)]);
+}
+
+/**
+ * Makes a span of each request, where tracing was started. Our own rather than the HTTP instrumentation's,
+ * which records the URL, query and key included: of what a caller wrote nothing gets in but a trace id.
+ */
+export function traceRequests() {
+  if (!started) return undefined;
+  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } = started.api;
+  const tracer = trace.getTracer(SERVICE);
+  return (request: ApiRequest, response: Response, next: NextFunction): void => {
+    const parent = propagation.extract(ROOT_CONTEXT, request.headers, traceHeaders);
+    const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, parent);
+    response.once('close', () => {
+      const { keyId, method, requestId, route, source, status } = outcomeOf(request, response);
+      span.updateName(`${method} ${route}`);
+      span.setAttributes({
+        'http.request.method': method,
+        'http.route': route,
+        'http.response.status_code': status,
+        'markets_odds.request_id': requestId,
+        ...(keyId && { 'markets_odds.key_id': keyId }),
+        ...(source && { 'markets_odds.source': source }),
+      });
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    });
+    context.with(trace.setSpan(parent, span), next);
+  };
+}
+
+/** Text of the caller's that would go out with each span. */
+const FREE_TEXT = new Set(['tracestate', 'baggage']);
+
+const traceHeaders: Getter = {
+  keys: (headers) => Object.keys(headers),
+  get: (headers, name) =>
+    FREE_TEXT.has(name) ? undefined : (headers as Record<string, unknown>)[name],
+};
+
+type Packages = [
+  { NodeSDK: new (options: object) => Sdk; resources: { envDetector: object } },
+  Api,
+  { MongoDBInstrumentation: new () => object },
+];
+
+async function loadPackages(): Promise<Packages | undefined> {
+  try {
+    // The names are no literals, so that the service builds without the packages.
+    const loaded = PACKAGES.map((name) => import(`@opentelemetry/${name}`) as Promise<unknown>);
+    return (await Promise.all(loaded)) as Packages;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    const names = PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ');
+    process.stderr.write(
+      `No traces, though OTEL_* variables ask for them: their packages are not installed (npm install ${names})\n`,
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { MongoClient, type Db } from 'mongodb';
+import { aMarket } from './factories.js';
+import { TestMongod, testDatabaseUri } from './mongo.js';
+import { runCli, startCli } from './run-cli.js';
+
+const INDEXES = ['markets.identity', 'markets.by_event', 'markets.by_fixture'];
+const UNREACHABLE = 'mongodb://punter:s3cret@127.0.0.1:9/odds';
+
+let client: MongoClient;
+
+beforeAll(async () => {
+  client = await MongoClient.connect(testDatabaseUri());
+});
+
+afterAll(async () => {
+  await client.close();
+});
+
+/** Gives a database of its own to some work. */
+async function withDatabase(work: (db: Db, run: typeof runCli) => Promise<void>): Promise<void> {
+  const uri = testDatabaseUri();
+  const db = client.db(new URL(uri).pathname.slice(1));
+  try {
+    await work(db, (args, options) => runCli(args, { ...options, env: { MONGODB_URI: uri } }));
+  } finally {
+    await db.dropDatabase();
+  }
+}
+
+describe('the command line', () => {
+  it.each([
+    ['', ['keys', 'markets', 'db']],
+    ['keys', ['create', 'list', 'revoke', 'rotate']],
+    ['keys create', ['--name', '--expires-in', '--rate-limit', '--json']],
+    ['markets import', ['--dry-run', '--rejects', '--max-rejects', '--json', 'gzipped']],
+    ['db', ['init', 'status']],
+  ])('explains "%s" on request', async (command, words) => {
+    const { code, stdout, stderr } = await runCli(
+      [...command.split(' '), '--help'].filter(Boolean),
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const word of words) expect(stdout).toContain(word);
+  });
+
+  it.each([
+    ['', 'Usage:'],
+    ['db', 'Usage:'],
+    ['nonsense', "unknown command 'nonsense'"],
+    ['db nonsense', "unknown command 'nonsense'"],
+    ['db status extra', 'too many arguments'],
+    ['db status --nonsense', "unknown option '--nonsense'"],
+    ['keys create --name x --expires-in 0d', 'whole number above 0'],
+  ])('calls "%s" wrong usage', async (command, message) => {
+    const { code, stdout, stderr } = await runCli(command.split(' ').filter(Boolean));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
+  it('names bad settings, but not their values', async () => {
+    const env = { MONGODB_URI: 'odds://punter:s3cret@host', PORT: '99999' };
+    const { code, stdout, stderr } = await runCli(['db', 'status'], { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: Bad settings:\n {2}PORT .+\n {2}MONGODB_URI .+\n$/);
+    expect(stderr).not.toMatch(/99999|s3cret/);
+  });
+
+  it('says why MongoDB can not be reached, without its password', async () => {
+    const { code, stdout, stderr } = await runCli(['db', 'status', '--json'], {
+      env: { MONGODB_URI: UNREACHABLE },
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: MongoDB can't be reached: .*ECONNREFUSED.*\n$/);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('does not mind a reader that has seen enough', async () => {
+    const child = startCli(['db', 'status'], { env: { MONGODB_URI: testDatabaseUri() } });
+    child.stdout.destroy();
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('uses the embedded MongoDB when no other is named, and lets go of it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'markets-cli-'));
+    try {
+      const env = { EMBEDDED_DB_PATH: folder };
+      const made = await runCli(['keys', 'create', '--name', 'Punter', '--json'], { env });
+      expect(made.code).toBe(0);
+      const { id } = JSON.parse(made.stdout);
+      const listed = await runCli(['keys', 'list', '--json'], { env });
+      expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ id })]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe('db init', () => {
+  it('makes collections, pre-images and indexes, and does not mind to find them', async () => {
+    await withDatabase(async (db, run) => {
+      for (const round of ['made', 'found']) {
+        const { code, stdout, stderr } = await run(['db', 'init', '--json']);
+        expect({ round, code, stderr }).toEqual({ round, code: 0, stderr: '' });
+        expect(JSON.parse(stdout)).toEqual({
+          items: [
+            'collection markets',
+            'collection api_keys',
+            'pre-images of markets',
+            ...INDEXES.map((name) => `index ${name}`),
+          ].map((what) => ({ what, ok: true })),
+        });
+      }
+      const [options] = await db.listCollections({ name: 'markets' }).toArray();
+      expect(options).toMatchObject({
+        options: { changeStreamPreAndPostImages: { enabled: true } },
+      });
+      const indexes = await db.collection('markets').indexes();
+      expect(indexes.map(({ name }) => name)).toEqual([
+        '_id_',
+        'identity',
+        'by_event',
+        'by_fixture',
+      ]);
+    });
+  });
+
+  it('takes an index of another name, and leaves those of others', async () => {
+    await withDatabase(async (db, run) => {
+      const markets = db.collection('markets');
+      await markets.createIndex(
+        { provider: 1, eventId: 1, marketId: 1 },
+        { unique: true, name: 'a' },
+      );
+      await markets.createIndex({ marketStatus: 1 }, { name: 'b' });
+      await expect(run(['db', 'init'])).resolves.toMatchObject({ code: 0 });
+      const names = (await markets.indexes()).map(({ name }) => name);
+      expect(names).toEqual(['_id_', 'a', 'b', 'by_event', 'by_fixture']);
+    });
+  });
+
+  it('says what duplicates keep from being made, and makes the rest', async () => {
+    await withDatabase(async (db, run) => {
+      const { provider, eventId, marketId } = aMarket();
+      const twins = [1, 2].map(() => ({ provider, eventId, marketId }));
+      await db.collection('markets').insertMany(twins);
+      const { code, stdout, stderr } = await run(['db', 'init']);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^FAILED {2}index markets\.identity: .*E11000 duplicate key.+$/m);
+      expect(stdout).toMatch(/^ok {6}index markets\.by_fixture$/m);
+      expect(stderr).toBe('error: 1 of 6 could not be made\n');
+      await expect(db.collection('markets').countDocuments()).resolves.toBe(2);
+
+      const status = await run(['db', 'status', '--json']);
+      expect(JSON.parse(status.stdout).indexes).toEqual(
+        ['identity', 'by_event', 'by_fixture'].map((name) => ({
+          collection: 'markets',
+          name,
+          present: name !== 'identity',
+        })),
+      );
+    });
+  });
+
+  it('says what a user may not make, and needs no privilege for what is there', async () => {
+    const mongod = await TestMongod.start({ members: 0, args: ['--auth'] });
+    const uri = new URL(mongod.uri);
+    const name = uri.pathname.slice(1);
+    const as = (user: string) => {
+      const own = new URL(uri);
+      own.username = user;
+      own.password = 's3cret';
+      own.searchParams.set('authSource', 'admin');
+      return { MONGODB_URI: own.href };
+    };
+    try {
+      const first = await MongoClient.connect(uri.href);
+      const users = first.db('admin');
+      await users.command({ createUser: 'owner', pwd: 's3cret', roles: ['root'] });
+      await first.close();
+      const owner = await MongoClient.connect(as('owner').MONGODB_URI);
+      const roles = [{ role: 'read', db: name }];
+      await owner.db('admin').command({ createUser: 'reader', pwd: 's3cret', roles });
+      await owner.close();
+
+      const refused = await runCli(['db', 'init'], { env: as('reader') });
+      expect(refused.code).toBe(1);
+      expect(refused.stdout).toMatch(/^FAILED {2}collection markets: not authorized/m);
+      await runCli(['db', 'init'], { env: as('owner') });
+      const found = await runCli(['db', 'init'], { env: as('reader') });
+      expect(found).toMatchObject({ code: 0, stderr: '' });
+
+      const stranger = await runCli(['db', 'init'], { env: as('stranger') });
+      expect(stranger).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: "error: MongoDB can't be reached: Authentication failed.\n",
+      });
+    } finally {
+      await mongod.stop();
+    }
+  });
+});
+
+describe('db status', () => {
+  it('shows a replica set with all that is made', async () => {
+    await withDatabase(async (db, run) => {
+      await run(['db', 'init']);
+      await db.collection('markets').insertOne({ name: 'any' });
+      const { code, stdout } = await run(['db', 'status', '--json']);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toEqual({
+        database: db.databaseName,
+        serverVersion: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        topology: {
+          type: 'replica set',
+          replicaSet: expect.any(String),
+          members: [{ name: expect.stringMatching(/^127\.0\.0\.1:\d+$/), state: 'PRIMARY' }],
+        },
+        collections: [
+          { name: 'markets', exists: true, estimatedCount: 1, preAndPostImages: true },
+          { name: 'api_keys', exists: true, estimatedCount: 0 },
+        ],
+        indexes: ['identity', 'by_event', 'by_fixture'].map((name) => ({
+          collection: 'markets',
+          name,
+          present: true,
+        })),
+        changeFeed: { on: true },
+      });
+    });
+  });
+
+  it('looks without touching', async () => {
+    await withDatabase(async (db, run) => {
+      const { code, stdout } = await run(['db', 'status']);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^topology +replica set \S+: 127\.0\.0\.1:\d+ PRIMARY$/m);
+      expect(stdout).toMatch(/^markets +no +about 0 +no$/m);
+      expect(stdout).toMatch(/^markets\.identity +no$/m);
+      expect(await db.listCollections().toArray()).toEqual([]);
+    });
+  });
+
+  it('says why a standalone server tells no changes', async () => {
+    const mongod = await TestMongod.start({ members: 0 });
+    try {
+      const env = { MONGODB_URI: mongod.uri };
+      const init = await runCli(['db', 'init', '--json'], { env });
+      expect(init.code).toBe(0);
+      expect(JSON.parse(init.stdout).items).toContainEqual({
+        what: 'pre-images of markets',
+        ok: true,
+        reason: 'a standalone server has no change feed',
+      });
+      const status = JSON.parse((await runCli(['db', 'status', '--json'], { env })).stdout);
+      expect(status).toMatchObject({
+        topology: { type: 'standalone' },
+        changeFeed: { on: false, reason: expect.stringContaining('replica set') },
+      });
+    } finally {
+      await mongod.stop();
+    }
+  });
+});

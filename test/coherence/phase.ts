@@ -1,0 +1,103 @@
+import { MongoClient } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { databaseName } from '../../src/database/database.js';
+import type { TestMongod } from '../mongo.js';
+import type { Fault } from './faults.js';
+import { History } from './history.js';
+import { Random } from './random.js';
+import { Readers } from './readers.js';
+import type { Service } from './services.js';
+import { Tally } from './tally.js';
+import { Upheaval } from './upheaval.js';
+import { plot, Writer } from './writer.js';
+
+export interface PhaseOptions {
+  /** The phase ends when so many answers are judged, but no later than after this time. */
+  readonly reads: number;
+  readonly atMostMs: number;
+  readonly seed: number;
+  readonly isReplicaSet?: boolean;
+  /** Whether the collection is dropped, renamed and so on in between. */
+  readonly upheavals?: boolean;
+  /** One after the other, each several times. */
+  readonly faults?: readonly Fault[];
+  readonly connections?: number;
+}
+
+/** Markets of each writer; the first has events of several pages. */
+const PLOT_SIZES = [120, 24, 12];
+
+/** Writes of each writer between two upheavals. */
+const WRITES_IN_A_ROUND = 60;
+
+const BETWEEN_FAULTS_MS = 1_500;
+
+/** Writes, reads and judges until enough is known. */
+export async function runPhase(
+  mongod: TestMongod,
+  service: Service,
+  options: PhaseOptions,
+): Promise<Tally> {
+  const { seed, isReplicaSet = true, connections = 6, faults = [] } = options;
+  const random = new Random(seed);
+  const tally = new Tally();
+  const history = new History();
+  const client = new MongoClient(mongod.uri, {
+    writeConcern: { w: isReplicaSet ? 'majority' : 1, journal: isReplicaSet },
+    connectTimeoutMS: 1_000,
+    heartbeatFrequencyMS: 500,
+  });
+  const name = databaseName(mongod.uri);
+  await client.db(name).collection('markets').deleteMany({});
+  const writers = PLOT_SIZES.map(
+    (size, index) => new Writer(client, name, plot('abc'.charAt(index), size), history, random),
+  );
+  await Promise.all(writers.map((writer) => writer.refill()));
+  const upheaval = new Upheaval(client.db(name), history, writers, random, isReplicaSet);
+  const plots = writers.map((writer) => writer.plot);
+  const hitsBefore = await hitsOf(service);
+  const readers = new Readers(service, plots, history, random, connections, tally.count);
+
+  const endAt = performance.now() + options.atMostMs;
+  const isDone = () => tally.reads >= options.reads || performance.now() > endAt;
+  const write = async () => {
+    while (!isDone()) {
+      await Promise.all(writers.map((writer) => writeRound(writer, isReplicaSet, isDone)));
+      if (options.upheavals && !isDone()) await upheaval.happen();
+    }
+  };
+  const fail = async () => {
+    for (let index = 0; faults.length > 0 && !isDone(); index += 1) {
+      await delay(BETWEEN_FAULTS_MS);
+      const mended = tally.faultBegins();
+      await faults[index % faults.length]?.({ mongod, service, random });
+      mended();
+    }
+  };
+  try {
+    await Promise.all([write(), fail()]);
+  } finally {
+    await readers.stop();
+    await Promise.all(writers.map((writer) => writer.close()));
+    await client.close();
+  }
+  tally.fromMemory = (await hitsOf(service)) - hitsBefore;
+  tally.writes = writers.reduce((sum, writer) => sum + writer.writes, 0);
+  return tally;
+}
+
+async function writeRound(
+  writer: Writer,
+  withTransactions: boolean,
+  isDone: () => boolean,
+): Promise<void> {
+  for (let count = 0; count < WRITES_IN_A_ROUND && !isDone(); count += 1) {
+    await writer.change(withTransactions);
+  }
+}
+
+/** Look-ups that the service has answered from memory so far. */
+async function hitsOf({ url }: Service): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^markets_cache_hits_total\S* (\d+)/m.exec(metrics)?.[1] ?? 0);
+}

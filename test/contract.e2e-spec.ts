@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Express } from 'express';
+import type { OpenAPIV3_1 } from 'openapi-types';
+import { pino } from 'pino';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { generateKey } from '../src/api-keys/key-form.js';
+import { createApp } from '../src/app.setup.js';
+import { Config } from '../src/config.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { GOOD_KEY, HOST, wire } from './hostile/request.js';
+import { LOOKUPS } from './lookups.js';
+import { OpenApiValidator } from './openapi-validator.js';
+import { sendRaw } from './raw-http.js';
+
+const ID = 'contract';
+
+/** What needs no key, apart from the files of Swagger UI. */
+const OPEN_ROUTES = ['/openapi.json', '/metrics', '/health/live', '/health/ready'];
+
+interface Ask {
+  readonly path: string;
+  readonly query?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+}
+
+let service: TestApp;
+let validator: OpenApiValidator;
+
+beforeAll(async () => {
+  service = await createTestApp({ cacheMaxMb: 0 });
+  validator = new OpenApiValidator(await documentOf(service.url));
+  await store(
+    service.database.connection,
+    ...Array.from({ length: 12 }, () => aMarket({ eventId: ID, fixtureId: ID })),
+    { _id: 'bare', eventId: ID, fixtureId: ID },
+  );
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+describe('every documented bound is kept, one step beyond it is refused by name:', () => {
+  // Read before any server is up, since these make the tests; a test compares it with the served one.
+  const document = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenAPIV3_1.Document;
+  const bounds = LOOKUPS.flatMap(({ route, id }) =>
+    parametersOf(document, `${route}/{${id}}`).flatMap(({ name, in: place, schema }) =>
+      valuesAround(schema as OpenAPIV3_1.SchemaObject).map(({ text, isAllowed }) => ({
+        name,
+        text,
+        isAllowed,
+        shown: text.length > 20 ? `${[...text].length} characters` : JSON.stringify(text),
+        outcome: isAllowed ? 'answered' : 'refused',
+        ask:
+          place === 'path'
+            ? { path: `${route}/${encodeURIComponent(text)}` }
+            : { path: `${route}/${ID}`, query: new URLSearchParams({ [name]: text }).toString() },
+      })),
+    ),
+  );
+
+  it.each(bounds)('$ask.path: $name = $shown is $outcome', async ({ name, isAllowed, ask }) => {
+    const answer = await expectDocumented(isAllowed ? 200 : 400, ask);
+
+    if (isAllowed) return;
+    const { code, errors } = JSON.parse(answer) as { code: string; errors: { name: string }[] };
+    expect([code, errors.map((error) => error.name)]).toEqual(['invalid_request', [name]]);
+  });
+
+  it('has bounds to test on every parameter', () => {
+    for (const { route, id } of LOOKUPS) {
+      for (const { name } of parametersOf(document, `${route}/{${id}}`)) {
+        const own = bounds.filter((bound) => bound.name === name);
+        expect([name, new Set(own.map(({ isAllowed }) => isAllowed)).size]).toEqual([name, 2]);
+      }
+    }
+  });
+
+  it.each(LOOKUPS)('and defaults are what GET $route/{$id} takes', async ({ route, id }) => {
+    const defaults = parametersOf(document, `${route}/{${id}}`).flatMap(({ name, schema }) => {
+      const { default: value } = schema as OpenAPIV3_1.SchemaObject;
+      return value === undefined ? [] : [[name, String(value)] as [string, string]];
+    });
+    const path = `${route}/${ID}`;
+    const query = new URLSearchParams(defaults).toString();
+
+    expect(query).toBe('page=1&take=10');
+    expect(await expectDocumented(200, { path })).toBe(
+      await expectDocumented(200, { path, query }),
+    );
+  });
+});
+
+describe('every answer is as the document says:', () => {
+  it.each(LOOKUPS)('from GET $route/{$id}', async ({ route }) => {
+    const path = `${route}/${ID}`;
+    const { key: limited } = await service.app
+      .get(ApiKeysService)
+      .create({ name: 'limited', rateLimit: 2 });
+    const etag = await tagOf(path);
+
+    await expectDocumented(200, { path, query: 'take=100' });
+    await expectDocumented(200, { path, method: 'HEAD' });
+    await expectDocumented(200, { path, headers: { 'Accept-Encoding': 'gzip' } });
+    await expectDocumented(304, { path, headers: { 'If-None-Match': etag } });
+    await expectDocumented(400, { path, query: 'page=0&take=0&nope=1' });
+    await expectDocumented(400, { path, query: `api_key=${service.key}` });
+    await expectDocumented(400, { path: `${route}/%zz` });
+    await expectDocumented(401, { path, headers: { 'X-API-Key': '' } });
+    await expectDocumented(401, { path, headers: { 'X-API-Key': generateKey() } });
+    await expectDocumented(405, { path, method: 'POST' });
+    await expectDocumented(405, { path, method: 'OPTIONS' });
+    const asLimited = { path, headers: { 'X-API-Key': limited } };
+    await expectDocumented(200, asLimited);
+    await expectDocumented(400, { ...asLimited, query: 'page=0' });
+    await expectDocumented(429, asLimited);
+  });
+
+  it.each(OPEN_ROUTES.filter((path) => path !== '/openapi.json'))('from GET %s', async (path) => {
+    await expectDocumented(200, { path });
+    await expectDocumented(200, { path, query: 'any=thing', headers: { 'X-API-Key': 'x' } });
+    await expectDocumented(405, { path, method: 'DELETE' });
+  });
+
+  it.each([
+    [400, { headers: [HOST, HOST, GOOD_KEY] }],
+    [413, { headers: [HOST, 'Transfer-Encoding: chunked'], body: `1;${'a'.repeat(20_000)}\r\n` }],
+    [417, { headers: [HOST, 'Expect: x'] }],
+    [431, { headers: [HOST, `A: ${'a'.repeat(20_000)}`] }],
+  ])('from the HTTP parser, with status %i', async (status, parts) => {
+    for (const { template } of validator.operations) {
+      const path = template.replaceAll(/[{}]/g, '');
+      const [answer] = await sendRaw(service.port, wire(path, parts));
+      const headers = new Headers([...(answer?.headers ?? [])]);
+      const faults = validator.faults({ path, status, headers, body: answer?.body ?? '' });
+      expect([answer?.status, faults]).toEqual([status, []]);
+    }
+  });
+
+  it('while MongoDB is away', async () => {
+    const uri = 'mongodb://127.0.0.1:1/nobody';
+    const config = { ...new Config(), mongodbUri: uri };
+    const app = await createApp(config, pino({ level: 'silent' }));
+    await app.listen(0, '127.0.0.1');
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+
+    for (const { route } of LOOKUPS) {
+      const path = `${route}/${ID}`;
+      await expectDocumented(503, { path, headers: { 'X-API-Key': generateKey() } }, url);
+      await expectDocumented(401, { path, headers: { 'X-API-Key': 'x' } }, url);
+    }
+    await expectDocumented(503, { path: '/health/ready' }, url);
+    await expectDocumented(200, { path: '/health/live' }, url);
+    await app.close();
+  });
+
+  it('while MongoDB is too slow', async () => {
+    const { db } = service.database.connection;
+    const admin = db?.admin();
+    const data = {
+      failCommands: ['aggregate', 'find'],
+      blockConnection: true,
+      blockTimeMS: 1_500,
+      namespace: `${db?.databaseName}.markets`,
+    };
+    await admin?.command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data });
+
+    for (const { route } of LOOKUPS) await expectDocumented(504, { path: `${route}/${ID}` });
+
+    await admin?.command({ configureFailPoint: 'failCommand', mode: 'off' });
+  });
+});
+
+describe('without a key', () => {
+  it('every route of the application is 401, but for those that are open', async () => {
+    const routes = routesOf(service).filter((path) => !path.startsWith('/docs'));
+    const open: string[] = [];
+    for (const route of routes) {
+      const path = route.replaceAll(/:\w+/g, ID);
+      const { status } = await fetch(service.url + path);
+      if (status !== 401) open.push(route);
+    }
+
+    expect(routes.length).toBeGreaterThanOrEqual(OPEN_ROUTES.length + LOOKUPS.length);
+    expect(open.toSorted()).toEqual(OPEN_ROUTES.toSorted());
+  });
+
+  it('every route is in the document, and no other', () => {
+    const documented = validator.operations.map(({ template }) => template);
+    const routes = routesOf(service)
+      .filter((path) => !path.startsWith('/docs') && path !== '/openapi.json')
+      .map((path) => path.replaceAll(/:(\w+)/g, '{$1}'));
+
+    expect(documented.toSorted()).toEqual(routes.toSorted());
+  });
+});
+
+/** Asks, and expects the status and that the document foresees the answer. Returns its body. */
+async function expectDocumented(status: number, ask: Ask, url = service.url): Promise<string> {
+  const { path, query, method = 'GET', headers } = ask;
+  const answer = await fetch(query ? `${url}${path}?${query}` : url + path, {
+    method,
+    headers: { 'X-API-Key': service.key, ...headers },
+  });
+  const body = await answer.text();
+  expect(answer.status).toBe(status);
+  expect(validator.faults({ path, status, headers: answer.headers, body })).toEqual([]);
+  return body;
+}
+
+async function documentOf(url: string): Promise<OpenAPIV3_1.Document> {
+  const answer = await fetch(`${url}/openapi.json`);
+  return (await answer.json()) as OpenAPIV3_1.Document;
+}
+
+async function tagOf(path: string): Promise<string> {
+  const { headers } = await service.get(path);
+  return headers['etag'] ?? '';
+}
+
+function parametersOf(
+  { paths }: OpenAPIV3_1.Document,
+  template: string,
+): OpenAPIV3_1.ParameterObject[] {
+  return (paths?.[template]?.get?.parameters ?? []) as OpenAPIV3_1.ParameterObject[];
+}
+
+/** The last values that a schema allows, and the first that it does not. */
+function valuesAround(schema: OpenAPIV3_1.SchemaObject): { text: string; isAllowed: boolean }[] {
+  const { minimum, maximum, enum: values, pattern } = schema;
+  const allowed = [minimum, maximum, ...(values ?? [])].filter((value) => value !== undefined);
+  const beyond = [
+    ...(minimum === undefined ? [] : [BigInt(minimum) - 1n, `${minimum}.5`]),
+    ...(maximum === undefined ? [] : [BigInt(maximum) + 1n]),
+    ...(values ?? []).flatMap((value) => [`${value}S`, swapCase(String(value))]),
+  ];
+  return [
+    ...allowed.map((value) => ({ text: String(value), isAllowed: true })),
+    ...beyond.map((value) => ({ text: String(value), isAllowed: false })),
+    ...(pattern ? aroundPattern(new RegExp(pattern, 'u')) : []),
+  ];
+}
+
+/** Ids at the edges of their rule; which of them are allowed is for the documented pattern to say. */
+function aroundPattern(pattern: RegExp): { text: string; isAllowed: boolean }[] {
+  const edges = [
+    '\u0000',
+    '\u001f',
+    '\u0020',
+    '\u007e',
+    '\u007f',
+    '\u009f',
+    '\u00a0',
+    '\u{10ffff}',
+  ];
+  const texts = [
+    ...edges,
+    ...['a', '\u00e9', '\u{1f600}'].flatMap((one) => [one.repeat(256), one.repeat(257)]),
+  ];
+  return texts.map((text) => ({ text, isAllowed: pattern.test(text) }));
+}
+
+function swapCase(text: string): string {
+  const upper = text.toUpperCase();
+  return upper === text ? text.toLowerCase() : upper;
+}
+
+/** Paths of all routes that Express knows, in its own words. */
+function routesOf({ app }: TestApp): string[] {
+  const express: Express = app.getHttpAdapter().getInstance();
+  return express.router.stack.flatMap(({ route }) => (route ? [route.path] : []));
+}

@@ -1,0 +1,199 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { MongoClient, MongoServerError } from 'mongodb';
+import { pino } from 'pino';
+import supertest from 'supertest';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { keyIdOf } from '../src/api-keys/key-form.js';
+import { createApp } from '../src/app.setup.js';
+import { Config, settings } from '../src/config.js';
+import { Database } from '../src/database/database.js';
+import { databaseStatus } from '../src/database/status.js';
+import { initDatabase } from '../src/database/init.js';
+import { aMarket } from './factories.js';
+import { TestMongod } from './mongo.js';
+
+const UNAUTHORIZED = 13;
+const DATABASE = 'markets-odds';
+/** The promise is 2 s; a busy machine gets more. */
+const REVOKED_WITHIN_MS = 5_000;
+const PASSWORD = 'not-a-secret';
+
+interface Privilege {
+  readonly collection: string;
+  readonly actions: readonly string[];
+}
+
+/** In the driver's words, to which `_id` is nothing unknown. */
+const asDocument = (market: object) => ({ ...market });
+
+/** A user for each role, named like it; made under root, whom MongoDB lets in on loopback while there are no users. */
+async function makeUsers(mongod: TestMongod): Promise<MongoClient> {
+  const first = new MongoClient(mongod.memberUri());
+  await first.db('admin').command({ createUser: 'root', pwd: PASSWORD, roles: ['root'] });
+  await first.close();
+  const root = new MongoClient(mongod.memberUri(), {
+    auth: { username: 'root', password: PASSWORD },
+  });
+  const roles: Record<string, Privilege[]> = JSON.parse(
+    await readFile('deploy/mongodb/roles.json', 'utf8'),
+  );
+  const db = root.db(DATABASE);
+  for (const [role, privileges] of Object.entries(roles)) {
+    const resources = privileges.map(({ collection, actions }) => ({
+      resource: { db: DATABASE, collection },
+      actions,
+    }));
+    await db.command({ createRole: role, privileges: resources, roles: [] });
+    await db.command({ createUser: role, pwd: PASSWORD, roles: [role] });
+  }
+  return root;
+}
+
+describe('The database users of deploy/mongodb/roles.json', () => {
+  let folder: string;
+  let mongod: TestMongod;
+  let root: MongoClient;
+  const apps: NestExpressApplication[] = [];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'markets-odds-deploy-'));
+    const keyFile = join(folder, 'keyfile');
+    await writeFile(keyFile, 'bWFya2V0cy1vZGRz', { mode: 0o400 });
+    mongod = await TestMongod.start({ args: [`--keyFile=${keyFile}`] });
+    root = await makeUsers(mongod);
+  }, 60_000);
+
+  afterAll(async () => {
+    await root.close();
+    await mongod.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  // Those of a failed test, too: Jest would wait for them for ever.
+  afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
+
+  const uriOf = (user: string) =>
+    `mongodb://${user}:${PASSWORD}@127.0.0.1:${mongod.ports[0]}/${DATABASE}?replicaSet=test`;
+
+  async function connectedApp(user: string): Promise<NestExpressApplication> {
+    const config = Object.assign(new Config(), { mongodbUri: uriOf(user), dbInit: false });
+    const app = await createApp(config, pino({ level: 'silent' }));
+    apps.push(app);
+    await app.get(Database).connectEventually();
+    return app;
+  }
+
+  /** Codes of the errors with which MongoDB refuses; none for what it lets pass. */
+  async function refusals(user: string, attempts: ((client: MongoClient) => Promise<unknown>)[]) {
+    const client = await MongoClient.connect(uriOf(user));
+    try {
+      return await Promise.all(
+        attempts.map((attempt) =>
+          attempt(client).then(
+            () => undefined,
+            (error: unknown) => (error instanceof MongoServerError ? error.code : error),
+          ),
+        ),
+      );
+    } finally {
+      await client.close();
+    }
+  }
+
+  it('let the service serve, follow changes and revoke keys', async () => {
+    const operator = await connectedApp('marketsOperator');
+    expect(await initDatabase(operator.get(Database).connection)).not.toContainEqual(
+      expect.objectContaining({ ok: false }),
+    );
+    const { key } = await operator.get(ApiKeysService).create({ name: 'deploy' });
+
+    const service = await connectedApp('marketsService');
+    const market = aMarket();
+    await root.db(DATABASE).collection('markets').insertOne(asDocument(market));
+    const get = () =>
+      supertest(service.getHttpServer())
+        .get(`/v1/markets/market/fixture/${market.fixtureId}`)
+        .set('X-API-Key', key);
+
+    const answer = await get();
+    expect(answer.status).toBe(200);
+    expect(answer.body.meta.itemCount).toBe(1);
+
+    const status = await databaseStatus(service.get(Database).connection);
+    expect(status.changeFeed).toEqual({ on: true });
+    expect(status.indexes.map(({ present }) => present)).not.toContain(null);
+
+    await service.get(ApiKeysService).revoke(keyIdOf(key) ?? '');
+    const deadline = performance.now() + REVOKED_WITHIN_MS;
+    while ((await get()).status !== 401 && performance.now() < deadline) await delay(50);
+    expect((await get()).status).toBe(401);
+  }, 30_000);
+
+  it('let the change feed see the whole database, pre-images included', async () => {
+    const client = await MongoClient.connect(uriOf('marketsService'));
+    const stream = client
+      .db()
+      .watch([], { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' });
+    try {
+      const market = aMarket();
+      await stream.tryNext(); // opens it
+      await root.db(DATABASE).collection('markets').insertOne(asDocument(market));
+      expect(await stream.next()).toMatchObject({
+        operationType: 'insert',
+        ns: { coll: 'markets' },
+      });
+    } finally {
+      await stream.close();
+      await client.close();
+    }
+  });
+
+  it('let the service write nothing but the state of a key', async () => {
+    const attempts = [
+      (client: MongoClient) => client.db().collection('markets').insertOne(asDocument(aMarket())),
+      (client: MongoClient) =>
+        client
+          .db()
+          .collection('markets')
+          .updateOne({}, { $set: { a: 1 } }),
+      (client: MongoClient) => client.db().collection('markets').deleteOne({}),
+      (client: MongoClient) => client.db().collection('api_keys').insertOne({ name: 'mine' }),
+      (client: MongoClient) => client.db().collection('api_keys').deleteOne({}),
+      (client: MongoClient) => client.db().collection('markets').createIndex({ name: 1 }),
+      (client: MongoClient) => client.db().createCollection('mine'),
+      (client: MongoClient) => client.db().collection('markets').drop(),
+      (client: MongoClient) => client.db('other').collection('markets').findOne(),
+      (client: MongoClient) => client.db('admin').collection('system.users').findOne(),
+    ];
+    expect(await refusals('marketsService', attempts)).toEqual(attempts.map(() => UNAUTHORIZED));
+  });
+
+  it('let the operator drop nothing, and read no other database', async () => {
+    const attempts = [
+      (client: MongoClient) => client.db().collection('markets').drop(),
+      (client: MongoClient) => client.db().collection('markets').deleteOne({}),
+      (client: MongoClient) => client.db().dropDatabase(),
+      (client: MongoClient) => client.db('other').collection('markets').findOne(),
+    ];
+    expect(await refusals('marketsOperator', attempts)).toEqual(attempts.map(() => UNAUTHORIZED));
+  });
+});
+
+describe('The settings that are shipped', () => {
+  it.each(['docker-compose.yml', 'deploy/kubernetes/base/kustomization.yaml'])(
+    '%s names settings that there are',
+    async (file) => {
+      const known = settings.map(({ variable }) => variable);
+      const text = await readFile(file, 'utf8');
+      const [, ours = ''] = /(?:environment|literals):\n((?: {6,}.*\n)+)/.exec(text) ?? [];
+      const named = [...ours.matchAll(/^ +(?:- )?([A-Z_]+)[:=]/gm)].map(([, name]) => name);
+      expect(named.length).toBeGreaterThan(3);
+      expect(known).toEqual(expect.arrayContaining(named));
+    },
+  );
+});

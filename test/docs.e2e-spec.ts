@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { OpenAPIV3_1 } from 'openapi-types';
+import { demoMarkets } from '../src/demo/demo-markets.js';
+import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import { createTestApp, type TestApp } from './app.js';
+import { expectCommitted } from './committed.js';
+import { store } from './factories.js';
+import { LOOKUPS } from './lookups.js';
+import { OpenApiValidator } from './openapi-validator.js';
+
+let service: TestApp;
+let document: OpenAPIV3_1.Document;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  await store(service.database.connection, ...demoMarkets());
+  ({ body: document } = await service.getOpen('/openapi.json').expect(200));
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+describe('GET /openapi.json', () => {
+  it('is OpenAPI 3.1, and the one in the repository', async () => {
+    expect(document.openapi).toBe('3.1.0');
+    await expectCommitted('openapi.json', `${JSON.stringify(document, null, 2)}\n`);
+  });
+
+  it.each(LOOKUPS)('says exactly what GET $route/{$id} takes', ({ route, id }) => {
+    expect(parametersOf(`${route}/{${id}}`)).toEqual({
+      [id]: {
+        in: 'path',
+        required: true,
+        schema: {
+          type: 'string',
+          pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
+          example: expect.any(String),
+        },
+      },
+      page: {
+        in: 'query',
+        required: false,
+        schema: { type: 'integer', minimum: 1, maximum: 9007199254740991, default: 1 },
+      },
+      take: {
+        in: 'query',
+        required: false,
+        schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 },
+      },
+      marketMoment: {
+        in: 'query',
+        required: false,
+        schema: { type: 'string', enum: MARKET_MOMENTS },
+      },
+      marketType: { in: 'query', required: false, schema: { type: 'string', enum: MARKET_TYPES } },
+    });
+  });
+
+  it.each(LOOKUPS)('says every status that GET $route/{$id} can give', ({ route, id }) => {
+    const { responses } = operation(`${route}/{${id}}`);
+    expect(Object.keys(responses ?? {}).map(Number)).toEqual([
+      ...[200, 304, 400, 401, 404, 405, 408, 413, 417, 429, 431, 500, 503, 504],
+    ]);
+  });
+
+  it('offers both ways of the key for the look-ups, and none for what is open', () => {
+    expect(document.components?.securitySchemes).toMatchObject({
+      api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
+      'X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+    });
+    for (const [path, item] of Object.entries(document.paths ?? {})) {
+      const expected = path.startsWith('/v1/') ? [{ api_key: [] }, { 'X-API-Key': [] }] : [];
+      expect([path, item?.get?.security]).toEqual([path, expected]);
+    }
+  });
+
+  it.each(LOOKUPS)(
+    'has an example for GET $route/{$id} that finds demo markets',
+    async ({ route, id }) => {
+      const example = parametersOf(`${route}/{${id}}`)[id]?.schema.example;
+
+      const { body } = await service.get(`${route}/${example}`).expect(200);
+
+      expect(body.data.length).toBeGreaterThan(0);
+    },
+  );
+
+  it('describes every schema property, with an example that its schema allows', () => {
+    const validator = new OpenApiValidator(document);
+    const schemas = Object.entries(document.components?.schemas ?? {});
+    expect(schemas.length).toBeGreaterThan(5);
+    for (const [name, { properties = {} }] of schemas) {
+      for (const [property, schema] of Object.entries(properties as Properties)) {
+        const where = `${name}.${property}`;
+        expect([where, schema.description]).toEqual([where, expect.stringMatching(/^[A-Z].*\.$/)]);
+        if (isComposed(schema)) continue;
+        expect([where, schema.example]).toEqual([where, expect.anything()]);
+        expect([where, validator.schemaFaults(schema, schema.example)]).toEqual([where, []]);
+      }
+    }
+  });
+
+  it('describes every operation, parameter and answer', () => {
+    for (const { template, operation: each } of new OpenApiValidator(document).operations) {
+      expect([template, each.summary, each.operationId, each.tags]).toEqual([
+        template,
+        expect.stringMatching(/^[A-Z].{10,}/),
+        expect.any(String),
+        [expect.any(String)],
+      ]);
+      expect(document.tags?.map(({ name }) => name)).toContain(each.tags?.[0]);
+      const described = [...(each.parameters ?? []), ...Object.values(each.responses ?? {})];
+      for (const { description } of described) expect(description).toMatch(/.{5,}/);
+    }
+  });
+});
+
+describe('GET /docs', () => {
+  it('is Swagger UI with this very document, and everything that it needs', async () => {
+    const page = await service.getOpen('/docs').expect(200);
+    const files = [...page.text.matchAll(/(?:src|href)="\.(\/[^"]+)"/g)].map(([, file]) => file);
+
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(files).toEqual(
+      expect.arrayContaining([
+        '/docs/swagger-ui.css',
+        '/docs/swagger-ui-bundle.js',
+        '/docs/swagger-ui-init.js',
+      ]),
+    );
+    for (const file of files) await service.getOpen(file ?? '').expect(200);
+    const { text } = await service.getOpen('/docs/swagger-ui-init.js').expect(200);
+    for (const { route, id } of LOOKUPS) expect(text).toContain(`"${route}/{${id}}"`);
+  });
+
+  it('is safe in a browser, and works over plain http', async () => {
+    const { headers } = await service.getOpen('/docs').expect(200);
+
+    expect(headers['content-security-policy']).toMatch(/default-src 'self'/);
+    expect(headers['content-security-policy']).not.toMatch(/upgrade-insecure-requests/);
+    expect(headers).not.toHaveProperty('strict-transport-security');
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'SAMEORIGIN',
+    });
+  });
+});
+
+type Properties = Record<string, OpenAPIV3_1.SchemaObject & Record<string, unknown>>;
+
+function isComposed(schema: Properties[string]): boolean {
+  return 'allOf' in schema || (schema.type === 'array' && '$ref' in schema.items);
+}
+
+function operation(template: string): OpenAPIV3_1.OperationObject {
+  return document.paths?.[template]?.get ?? {};
+}
+
+/** Where each parameter stands and what it may be, by name. */
+function parametersOf(template: string) {
+  const parameters = (operation(template).parameters ?? []) as OpenAPIV3_1.ParameterObject[];
+  return Object.fromEntries(
+    parameters.map(({ name, in: place, required, schema }) => [
+      name,
+      { in: place, required, schema: schema as OpenAPIV3_1.SchemaObject },
+    ]),
+  );
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Document } from 'mongodb';
+import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { LOOKUPS } from './lookups.js';
+import { testDatabaseUri } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
+
+const SCOPE = 'explained';
+const PER_KIND = 12;
+const IN_SCOPE = PER_KIND * MARKET_MOMENTS.length * MARKET_TYPES.length;
+const TAKE = 5;
+
+const FILTERS = ['', ...MARKET_MOMENTS.map((moment) => `&marketMoment=${moment}`)].flatMap(
+  (moment) =>
+    ['', ...MARKET_TYPES.map((type) => `&marketType=${type}`)].map((type) => moment + type),
+);
+
+/** What a command does not need in order to be explained, or must not have. */
+const TRANSIENT = ['lsid', '$clusterTime', '$db', '$readPreference', 'readConcern', 'maxTimeMS'];
+
+interface Plan {
+  readonly stages: readonly string[];
+  readonly docsExamined: number;
+}
+
+let service: TestApp;
+
+async function start(cacheMaxMb: number): Promise<void> {
+  service = await createTestApp({ mongodbUri: monitored(testDatabaseUri()), cacheMaxMb });
+  const inScope = MARKET_MOMENTS.flatMap((marketMoment) =>
+    MARKET_TYPES.flatMap((marketType) =>
+      Array.from({ length: PER_KIND }, () =>
+        aMarket({ marketMoment, marketType, eventId: SCOPE, fixtureId: SCOPE }),
+      ),
+    ),
+  );
+  const others = Array.from({ length: 300 }, () => aMarket());
+  await store(service.database.connection, ...inScope, ...others);
+}
+
+describe('what a look-up asks of MongoDB', () => {
+  beforeAll(() => start(0));
+  afterAll(() => service.close());
+
+  describe.each(LOOKUPS)('GET $route/{$id}', ({ route }) => {
+    it.each(FILTERS.flatMap((filter) => [`page=1${filter}`, `page=3${filter}`]))(
+      'takes no more than a page from an index in order, when asked ?%s',
+      async (query) => {
+        const plans = await explainReads(`${route}/${SCOPE}?take=${TAKE}&${query}`);
+
+        expect(plans.length).toBeGreaterThan(0);
+        for (const { stages } of plans) expectIndexAlone(stages);
+        expect(sum(plans)).toBeGreaterThan(0);
+        expect(sum(plans)).toBeLessThanOrEqual(TAKE);
+      },
+    );
+  });
+});
+
+describe('what memory is filled with', () => {
+  beforeAll(() => start(64));
+  afterAll(() => service.close());
+
+  it.each(LOOKUPS)('comes from an index, too: GET $route/{$id}', async ({ route }) => {
+    let plans: Plan[];
+    do {
+      // The whole scope is read once it is asked for again and the change feed is up.
+      plans = await explainReads(`${route}/${SCOPE}?take=${TAKE}`);
+    } while (plans.length === 0 || sum(plans) === TAKE);
+
+    for (const { stages } of plans) expectIndexAlone(stages);
+    expect(sum(plans)).toBe(IN_SCOPE);
+  });
+});
+
+it('would tell a scan of the collection and a sort in memory', async () => {
+  await start(0);
+  const markets = service.database.connection.collection('markets');
+  const explanations = [
+    await markets.find({ name: 'x' }).explain('executionStats'),
+    await markets.find({ eventId: SCOPE }).sort({ name: 1 }).explain('executionStats'),
+    await markets.aggregate([{ $sort: { name: 1 } }, { $match: { eventId: SCOPE } }]).explain(),
+  ];
+  await service.close();
+
+  for (const explained of explanations) {
+    expect(() => expectIndexAlone(planOf(explained).stages)).toThrow();
+  }
+});
+
+/** The plans of the reads of `markets` that a request causes. */
+async function explainReads(path: string): Promise<Plan[]> {
+  const { connection } = service.database;
+  const reads = await readsDuring(connection, () => service.get(path).expect(200));
+  const ofMarkets = reads.filter(({ find, aggregate }) => (find ?? aggregate) === 'markets');
+  return Promise.all(
+    ofMarkets.map(async (read) => {
+      const command = Object.fromEntries(
+        Object.entries(read).filter(([name]) => !TRANSIENT.includes(name)),
+      );
+      const explained = await connection.db?.command({
+        explain: command,
+        verbosity: 'executionStats',
+      });
+      return planOf(explained ?? {});
+    }),
+  );
+}
+
+function planOf(explained: Document): Plan {
+  const winning = everyValueOf(explained, 'winningPlan');
+  return {
+    stages: [
+      ...winning.flatMap((plan) => everyValueOf(plan, 'stage')),
+      ...everyValueOf(explained['stages'], '$sort').map(() => 'SORT'),
+    ].map(String),
+    docsExamined: everyValueOf(explained, 'totalDocsExamined').reduce<number>(
+      (total, examined) => total + Number(examined),
+      0,
+    ),
+  };
+}
+
+function expectIndexAlone(stages: readonly string[]): void {
+  expect(stages.some((stage) => stage === 'IXSCAN' || stage === 'COUNT_SCAN')).toBe(true);
+  expect(stages).not.toContain('COLLSCAN');
+  expect(stages).not.toContain('SORT');
+}
+
+function sum(plans: readonly Plan[]): number {
+  return plans.reduce((total, { docsExamined }) => total + docsExamined, 0);
+}
+
+/** The values of a property, wherever it is in a document. */
+function everyValueOf(value: unknown, name: string): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [
+    ...(key === name ? [inner] : []),
+    ...everyValueOf(inner, name),
+  ]);
+}

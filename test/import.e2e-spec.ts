@@ -1,0 +1,391 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Double, MongoClient, type Collection, type Db } from 'mongodb';
+import { aMarket } from './factories.js';
+import { TestMongod, testDatabaseUri } from './mongo.js';
+import { resultOf, runCli, startCli } from './run-cli.js';
+
+const EARLIER = '2026-11-20T07:03:00.000Z';
+type Report = typeof NOTHING;
+
+const NOTHING = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
+
+let folder: string;
+let client: MongoClient;
+let db: Db;
+let markets: Collection;
+const uri = testDatabaseUri();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'markets-import-'));
+  client = await MongoClient.connect(uri);
+  db = client.db();
+  markets = db.collection('markets');
+});
+
+afterAll(async () => {
+  await db.dropDatabase();
+  await client.close();
+  await rm(folder, { recursive: true });
+});
+
+/** A record without its dates. */
+function aRecord(overrides: object = {}) {
+  const { createdAt: _createdAt, updatedAt: _updatedAt, ...record } = aMarket();
+  return { ...record, ...overrides };
+}
+
+function ndjson(...records: unknown[]): string {
+  return records.map((record) => JSON.stringify(record)).join('\n');
+}
+
+async function fileOf(content: string | Uint8Array): Promise<string> {
+  const file = join(folder, randomUUID());
+  await writeFile(file, content);
+  return file;
+}
+
+async function runImport(args: string[], input?: string | Uint8Array, mongodbUri = uri) {
+  const result = await runCli(['markets', 'import', '--json', ...args], {
+    env: { MONGODB_URI: mongodbUri },
+    input,
+  });
+  const report: Report | null = JSON.parse(result.stdout || 'null');
+  return { ...result, report };
+}
+
+function counts(report: Partial<typeof NOTHING>) {
+  return { ...NOTHING, ...report };
+}
+
+interface Reject {
+  readonly file: string;
+  readonly line: number;
+  readonly field: string;
+  readonly reason: string;
+}
+
+function lineOf({ file, line, field, reason }: Reject): string {
+  return `${file}:${line}: ${field ? `${field}: ` : ''}${reason}`;
+}
+
+function storedMarkets(...records: { eventId: string }[]) {
+  return markets.find({ eventId: { $in: records.map(({ eventId }) => eventId) } }).toArray();
+}
+
+describe('markets import', () => {
+  it('brings markets in as others would store them', async () => {
+    const dated = aRecord({ createdAt: EARLIER, updatedAt: '2026-11-20T09:03:00.5+01:00' });
+    const whole = aRecord({ runners: [{ runnerId: 'r', name: 'Over', price: 2, line: '2.5' }] });
+    const before = Date.now();
+    const { code, report } = await runImport([await fileOf(ndjson(dated, whole))]);
+
+    expect({ code, report }).toEqual({ code: 0, report: counts({ read: 2, inserted: 2 }) });
+    expect(await storedMarkets(dated)).toEqual([
+      {
+        ...dated,
+        _id: expect.anything(),
+        createdAt: new Date(EARLIER),
+        updatedAt: new Date('2026-11-20T08:03:00.500Z'),
+      },
+    ]);
+    const [raw] = await markets
+      .find({ eventId: whole.eventId }, { promoteValues: false })
+      .toArray();
+    expect(raw?.['runners'][0].price).toEqual(new Double(2));
+    const [plain] = await storedMarkets(whole);
+    expect(plain?.['createdAt']).toEqual(plain?.['updatedAt']);
+    expect(plain?.['updatedAt'].getTime()).toBeGreaterThanOrEqual(before);
+  });
+
+  it('leaves unchanged markets alone and changes the others, fields of other writers kept', async () => {
+    const same = aRecord();
+    const changing = aRecord();
+    const redated = aRecord({ createdAt: EARLIER });
+    await runImport(['-'], ndjson(same, changing, redated));
+    await markets.updateMany(
+      { eventId: { $in: [same.eventId, changing.eventId] } },
+      { $set: { feed: { sequence: 7 } } },
+    );
+    const [sameBefore, changingBefore, redatedBefore] = [
+      ...(await storedMarkets(same)),
+      ...(await storedMarkets(changing)),
+      ...(await storedMarkets(redated)),
+    ];
+
+    const changed = { ...changing, name: 'Other', runners: [] };
+    const later = { ...redated, createdAt: undefined, updatedAt: '2026-11-22T07:03:00.000Z' };
+    const { code, report } = await runImport(['-'], ndjson(same, changed, later));
+
+    expect({ code, report }).toEqual({
+      code: 0,
+      report: counts({ read: 3, updated: 1, unchanged: 2 }),
+    });
+    expect(await storedMarkets(same)).toEqual([sameBefore]);
+    expect(await storedMarkets(redated)).toEqual([redatedBefore]);
+    const [after] = await storedMarkets(changing);
+    expect(after).toEqual({
+      ...changingBefore,
+      name: 'Other',
+      runners: [],
+      updatedAt: expect.any(Date),
+    });
+    expect(after?.['updatedAt'].getTime()).toBeGreaterThan(changingBefore?.['updatedAt'].getTime());
+  });
+
+  it('lets the last of one identity hold, within a file and over files', async () => {
+    const first = aRecord({ name: 'First' });
+    const last = { ...first, name: 'Last' };
+    const files = [await fileOf(ndjson(first, first, last)), await fileOf(ndjson(first, last))];
+
+    const { report } = await runImport(files);
+
+    expect(report).toEqual(counts({ read: 5, inserted: 1, updated: 1, unchanged: 3 }));
+    expect(await storedMarkets(first)).toMatchObject([{ name: 'Last' }]);
+  });
+
+  it('reads NDJSON and arrays, gzipped or not, by their content, from files and stdin', async () => {
+    const records = Array.from({ length: 8 }, () => aRecord());
+    const [a, b, c, d, e, f, g, h] = records;
+    const files = [
+      await fileOf(`\ufeff${JSON.stringify(a)}\r\n\r\n${JSON.stringify(b)}`),
+      await fileOf(JSON.stringify([c, d], null, 2)),
+      await fileOf(gzipSync(ndjson(e))),
+      await fileOf(gzipSync(JSON.stringify([f]))),
+      await fileOf(''),
+    ];
+    const fromFiles = await runImport([...files, '-'], gzipSync(ndjson(g, h)));
+
+    expect(fromFiles).toMatchObject({
+      code: 0,
+      stderr: '',
+      report: counts({ read: 8, inserted: 8 }),
+    });
+    expect(await storedMarkets(...records)).toHaveLength(8);
+  });
+
+  it('rejects bad records with their place, field and reason, and brings the good ones in', async () => {
+    const [good, alsoGood] = [aRecord(), aRecord()];
+    const bad = aRecord({ marketMoment: 'Live', 'odd\u001b[31m': 1, runners: [{ price: '1.85' }] });
+    const lines = [
+      JSON.stringify(good),
+      '{"cut',
+      JSON.stringify(bad),
+      '',
+      JSON.stringify(alsoGood),
+    ];
+    const file = await fileOf(lines.join('\n'));
+    const array = await fileOf(`[\n${JSON.stringify(good)},\n\n{"a":1 "b":2},\n[]]`);
+    const notText = await fileOf(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]));
+    const rejects = join(folder, 'rejects.ndjson');
+
+    const result = await runImport([file, array, notText, '--rejects', rejects]);
+
+    const written = (await readFile(rejects, 'utf8')).trimEnd().split('\n');
+    const told: Reject[] = written.map((line) => JSON.parse(line));
+    expect(told).toEqual([
+      { file, line: 2, field: '', reason: expect.stringMatching(/^is not valid JSON/) },
+      { file, line: 3, field: 'marketMoment', reason: 'must be one of live, prelive' },
+      { file, line: 3, field: 'runners[0].runnerId', reason: 'is missing' },
+      { file, line: 3, field: 'runners[0].name', reason: 'is missing' },
+      { file, line: 3, field: 'runners[0].price', reason: 'must be a finite number above 0' },
+      { file, line: 3, field: 'odd[31m', reason: 'is not a field of a market' },
+      { file: array, line: 4, field: '', reason: expect.stringMatching(/^is not valid JSON/) },
+      { file: array, line: 5, field: '', reason: 'must be a JSON object' },
+      { file: notText, line: 1, field: '', reason: 'is not valid UTF-8' },
+    ]);
+    expect(result.stderr.trimEnd().split('\n')).toEqual([
+      ...told.map(lineOf),
+      'error: 5 rejected, 0 allowed',
+    ]);
+    expect(result).toMatchObject({
+      code: 1,
+      report: counts({ read: 8, inserted: 2, unchanged: 1, rejected: 5 }),
+    });
+    expect(await storedMarkets(good, alsoGood)).toHaveLength(2);
+  });
+
+  it('is done all the same with as many rejects as allowed', async () => {
+    const input = ndjson(aRecord(), {}, {});
+    await expect(runImport(['-', '--max-rejects', '2'], input)).resolves.toMatchObject({
+      code: 0,
+      report: counts({ read: 3, inserted: 1, rejected: 2 }),
+    });
+    await expect(runImport(['-', '--max-rejects', '1'], input)).resolves.toMatchObject({ code: 1 });
+  });
+
+  it('rejects what MongoDB refuses, and goes on', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      await otherClient.db().createCollection('markets', {
+        validator: { name: { $ne: 'Forbidden' } },
+      });
+      const runners = Array.from({ length: 400_000 }, () => ({
+        runnerId: 'r',
+        name: 'n',
+        price: 1,
+      }));
+      const input = ndjson(aRecord({ name: 'Forbidden' }), aRecord({ runners }), aRecord());
+      const { code, report, stderr } = await runImport(['-'], input, other);
+      expect({ code, report }).toEqual({
+        code: 1,
+        report: counts({ read: 3, inserted: 1, rejected: 2 }),
+      });
+      expect(stderr).toContain('-:1: MongoDB refuses it: Document failed validation\n');
+      expect(stderr).toContain('-:2: makes a document above the 16 MiB of MongoDB\n');
+    } finally {
+      await otherClient.db().dropDatabase();
+      await otherClient.close();
+    }
+  });
+
+  it('fails for input that is cut, damaged or not there, but keeps what came before', async () => {
+    const records = Array.from({ length: 60 }, () => aRecord());
+    const cutGzip = await fileOf(gzipSync(ndjson(...records)).subarray(0, -12));
+    const whole = aRecord();
+    const cutArray = await fileOf(`[${JSON.stringify(whole)}, {"provider":`);
+    const missing = join(folder, 'missing');
+
+    const result = await runImport([missing, folder, cutGzip, cutArray]);
+
+    expect(result.code).toBe(1);
+    expect(result.stderr.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(`^error: ${missing}: can't be read: ENOENT`),
+      expect.stringMatching(`^${folder}: can't be read: EISDIR`),
+      `${cutGzip}: the gzip data is cut or damaged: unexpected end of file`,
+      `${cutArray}: the array is cut: it does not end with ]`,
+    ]);
+    expect(await storedMarkets(whole)).toHaveLength(1);
+    const found = await storedMarkets(...records);
+    expect(found.length).toBeGreaterThan(50);
+    expect(result.report).toEqual(counts({ read: found.length + 1, inserted: found.length + 1 }));
+  });
+
+  it('finds nothing in an empty input, and nothing wrong with it', async () => {
+    await expect(runImport(['-'], '')).resolves.toMatchObject({
+      code: 0,
+      stderr: '',
+      report: NOTHING,
+    });
+  });
+
+  it('writes nothing in a dry run, but tells what it would do', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      const args = ['-', '--dry-run'];
+      await expect(runImport(args, ndjson(aRecord(), {}), other)).resolves.toMatchObject({
+        code: 1,
+        report: counts({ read: 2, inserted: 1, rejected: 1 }),
+      });
+      expect(await otherClient.db().listCollections().toArray()).toEqual([]);
+    } finally {
+      await otherClient.close();
+    }
+  });
+
+  it('makes the index of the identity before it writes, and tells when it can not', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      const twin = aRecord();
+      await otherClient
+        .db()
+        .collection('markets')
+        .insertMany([
+          { ...twin, _id: undefined },
+          { ...twin, _id: undefined },
+        ]);
+      const result = await runImport(['-'], ndjson(aRecord()), other);
+      expect(result).toMatchObject({ code: 0, report: counts({ read: 1, inserted: 1 }) });
+      expect(result.stderr).toMatch(/^warning: index markets\.identity can't be made: .*E11000/);
+
+      await otherClient.db().collection('markets').deleteMany({});
+      await runImport(['-'], ndjson(aRecord()), other);
+      const indexes = await otherClient.db().collection('markets').indexes();
+      expect(indexes).toContainEqual(
+        expect.objectContaining({ key: { provider: 1, eventId: 1, marketId: 1 }, unique: true }),
+      );
+    } finally {
+      await otherClient.db().dropDatabase();
+      await otherClient.close();
+    }
+  });
+
+  it('counts rightly when another import brings the same markets at the same time', async () => {
+    const input = ndjson(...Array.from({ length: 1_500 }, () => aRecord()));
+    const reports = await Promise.all([runImport(['-'], input), runImport(['-'], input)]);
+    expect(reports.map(({ code }) => code)).toEqual([0, 0]);
+    const inserted = reports.map(({ report }) => report?.inserted ?? 0);
+    expect(inserted.reduce((sum, each) => sum + each)).toBe(1_500);
+    for (const { report } of reports) {
+      expect(report).toMatchObject({ read: 1_500, rejected: 0 });
+      const { inserted: made, updated, unchanged } = report ?? NOTHING;
+      expect(made + updated + unchanged).toBe(1_500);
+    }
+  });
+
+  it('stops at a signal after the batch at hand, and says how far it came', async () => {
+    const child = startCli(['markets', 'import', '--json', '-'], { env: { MONGODB_URI: uri } });
+    const records = Array.from({ length: 1_000 }, () => aRecord());
+    child.stdin.write(`${ndjson(...records)}\n`);
+    const ended = resultOf(child);
+    const { eventId } = records[999] ?? aRecord();
+    while ((await markets.countDocuments({ eventId })) === 0);
+    child.kill('SIGTERM');
+    const { code, stdout, stderr } = await ended;
+    expect({ code, stderr, report: JSON.parse(stdout) as unknown }).toEqual({
+      code: 1,
+      stderr: 'error: stopped by SIGTERM\n',
+      report: counts({ read: 1_000, inserted: 1_000 }),
+    });
+  });
+
+  it('fails with a reason when MongoDB goes away, and a second run brings the rest', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const child = startCli(['markets', 'import', '--json', '-'], {
+        env: { MONGODB_URI: mongod.uri },
+      });
+      const records = Array.from({ length: 2_000 }, () => aRecord());
+      child.stdin.write(`${ndjson(...records.slice(0, 1_000))}\n`);
+      const watcher = await MongoClient.connect(mongod.uri);
+      const stored = watcher.db().collection('markets');
+      while ((await stored.countDocuments()) < 1_000);
+      await watcher.close();
+      await mongod.kill('SIGKILL');
+      child.stdin.end(ndjson(...records.slice(1_000)));
+      const { code, stdout, stderr } = await resultOf(child);
+      expect(JSON.parse(stdout)).toEqual(counts({ read: 1_000, inserted: 1_000 }));
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
+
+      await mongod.restart();
+      const again = await runImport(['-'], ndjson(...records), mongod.uri);
+      expect(again.report).toEqual(counts({ read: 2_000, inserted: 1_000, unchanged: 1_000 }));
+    } finally {
+      await mongod.stop();
+    }
+  });
+
+  it('refuses a usage that makes no sense', async () => {
+    const file = await fileOf('');
+    const usages = [[], ['-', '-'], [file, '--rejects', file], ['-', '--max-rejects', '-1']];
+    for (const args of usages) {
+      const { code, stdout } = await runImport(args);
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
+    }
+    await expect(
+      runImport(['-', '--rejects', join(folder, 'no', 'folder')]),
+    ).resolves.toMatchObject({
+      code: 1,
+      report: NOTHING,
+      stderr: expect.stringMatching(/can't be written: ENOENT/),
+    });
+  });
+});

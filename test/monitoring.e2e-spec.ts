@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { load } from 'js-yaml';
+import { existsSync, readFileSync } from 'node:fs';
+import { createTestApp, type TestApp } from './app.js';
+
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+const rules = (
+  load(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as { groups: { rules: AlertRule[] }[] }
+).groups.flatMap((group) => group.rules);
+
+const { panels } = JSON.parse(readFileSync('deploy/grafana/dashboard.json', 'utf8')) as {
+  panels: Panel[];
+};
+
+const expressions = [
+  ...rules.map(({ alert, expr }) => [alert, expr] as const),
+  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const)),
+];
+
+/** Made by Prometheus at each scrape. */
+const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] };
+
+const WORDS = new Set(['by', 'on', 'and', 'or', 'unless', 'without', 'ignoring', 'bool']);
+
+/** What an expression of PromQL names. */
+function namesIn(expression: string): { metrics: string[]; labels: string[] } {
+  const plain = expression.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '');
+  const matchers = [...plain.matchAll(/\{([^}]*)\}/g)].flatMap(([, list = '']) =>
+    [...list.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, name = '']) => name),
+  );
+  const lists = [...plain.matchAll(/\b(?:by|on)\s*\(([^)]*)\)/g)].flatMap(([, list = '']) =>
+    list.split(',').map((name) => name.trim()),
+  );
+  const rest = plain.replaceAll(/\{[^}]*\}/g, '').replaceAll(/\b(?:by|on)\s*\([^)]*\)/g, '');
+  const metrics = [...rest.matchAll(/\b([a-z]\w*)\b(?!\s*\()/g)]
+    .map(([, name = '']) => name)
+    .filter((name) => !WORDS.has(name));
+  return { metrics, labels: [...matchers, ...lists] };
+}
+
+let service: TestApp;
+let metricNames: Set<string>;
+let labelNames: Set<string>;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  await service.get('/v1/markets/market/fixture/x').expect(200);
+  const { text } = await service.getOpen('/metrics').expect(200);
+  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  metricNames = new Set(samples.map((line) => line.replace(/[{ ].*/, '')));
+  labelNames = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, name = '']) => name));
+});
+
+afterAll(async () => {
+  await service.close();
+});
+
+it('the reader of expressions finds metrics and labels', () => {
+  expect(
+    namesIn(
+      'sum by (job, le) (rate(a_bucket{x=~"y",z="b{"}[5m])) / b > 0.1 and on (instance) c == 1e3',
+    ),
+  ).toEqual({ metrics: ['a_bucket', 'b', 'c'], labels: ['x', 'z', 'job', 'le', 'instance'] });
+});
+
+describe('alert rules and dashboard', () => {
+  it.each(expressions)('name only what is at /metrics: %s', (_where, expression) => {
+    const { metrics, labels } = namesIn(expression);
+    const missing = {
+      metrics: metrics.filter(
+        (name) => !metricNames.has(name) && !OF_PROMETHEUS.metrics.includes(name),
+      ),
+      labels: labels.filter(
+        (name) => !labelNames.has(name) && !OF_PROMETHEUS.labels.includes(name),
+      ),
+    };
+    expect(metrics).not.toEqual([]);
+    expect(missing).toEqual({ metrics: [], labels: [] });
+  });
+
+  it('show every metric of our own', () => {
+    const named = new Set(expressions.flatMap(([, expression]) => namesIn(expression).metrics));
+    const own = [...metricNames]
+      .filter((name) => !/^(process|nodejs)_/.test(name))
+      .map((name) => name.replace(/_(bucket|sum|count)$/, ''));
+    const shown = [...named].map((name) => name.replace(/_(bucket|sum|count)$/, ''));
+    expect(own.filter((name) => !shown.includes(name))).toEqual([]);
+  });
+});
+
+describe('alert rules', () => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))(
+    '%s says how grave it is, what happened and where to read on',
+    (alert, { annotations, for: duration, labels }) => {
+      expect(duration).toMatch(/^\d+[sm]$/);
+      expect(['critical', 'warning', 'info']).toContain(labels['severity']);
+      expect(annotations['summary']).toMatch(/\S \S/);
+      expect(annotations['description']).toMatch(/\S \S/);
+      expect(annotations['runbook_url']).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    },
+  );
+
+  const guide = 'docs/operations.md';
+  (existsSync(guide) ? it : it.skip)('have a section each in the guide for operators', () => {
+    const headings = readFileSync(guide, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);
+    const titles = [...headings].map(([, title]) => title);
+    expect(titles).toEqual(expect.arrayContaining(rules.map(({ alert }) => alert)));
+  });
+});

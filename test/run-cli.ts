@@ -1,0 +1,58 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { settings } from '../src/config.js';
+
+const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+
+export interface CliOptions {
+  /** Settings; those of the environment are kept from the command. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What comes in on stdin. */
+  readonly input?: string | Uint8Array;
+  /** Working directory; a `.env` there is read. */
+  readonly cwd?: string;
+}
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts a command as a process of its own, stdin open. */
+export function startCli(
+  args: readonly string[],
+  { env = {}, cwd = tmpdir() }: CliOptions = {},
+): ChildProcessWithoutNullStreams {
+  const unset = Object.fromEntries(settings.map(({ variable }) => [variable, '']));
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd,
+    env: { ...process.env, NODE_ENV: 'test', ...unset, ...env },
+  });
+  // A command that ends early leaves its input unread.
+  child.stdin.on('error', () => undefined);
+  return child;
+}
+
+/** Runs a command to its end. */
+export async function runCli(
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliResult> {
+  const child = startCli(args, options);
+  child.stdin.end(options.input ?? '');
+  return resultOf(child);
+}
+
+/** What a started command comes to. */
+export async function resultOf(child: ChildProcessWithoutNullStreams): Promise<CliResult> {
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close').then(([exitCode]: (number | null)[]) => exitCode ?? null),
+  ]);
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,61 @@
+import { expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { Config, loadConfig, settings } from '../src/config.js';
+import { expectCommitted } from './committed.js';
+
+interface Documented {
+  readonly variable: string;
+  /** Empty where the setting is unset. */
+  readonly value: string;
+  readonly comment: string;
+}
+
+/** Its default depends on where the service runs. */
+const WITHOUT_FIXED_DEFAULT = 'LOG_FORMAT';
+
+it('.env.example has every setting with its comment and default', async () => {
+  const parts = (await readConfig()).map(
+    ({ variable, value, comment }) => `# ${comment}\n${variable}=${value}\n`,
+  );
+  const head =
+    '# Every setting with its default; an empty one is unset. Copy this file to .env to change them.\n';
+
+  await expectCommitted('.env.example', [head, ...parts].join('\n'));
+});
+
+it("README's table has every setting with its comment and default", async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const rows = [...readme.matchAll(/^\| `([A-Z][A-Z_]+)` +\| (.*?) +\| (.*?) +\|$/gm)].map(
+    ([, variable = '', value = '', comment = '']) => ({ variable, value, comment }),
+  );
+
+  expect(rows.filter(isFixed)).toEqual(
+    (await readConfig())
+      .filter(isFixed)
+      .map((setting) => ({ ...setting, value: setting.value && `\`${setting.value}\`` })),
+  );
+  expect(rows.map(({ variable }) => variable)).toContain(WITHOUT_FIXED_DEFAULT);
+});
+
+it('defaults are values that the settings may be given', async () => {
+  const defaults = (await readConfig()).map(({ variable, value }) => [variable, value]);
+
+  expect(loadConfig(Object.fromEntries(defaults))).toEqual(new Config());
+});
+
+/** The settings in the order of their declaration, with their comments. */
+async function readConfig(): Promise<Documented[]> {
+  const source = await readFile('src/config.ts', 'utf8');
+  const config = new Config();
+  return settings.map(({ variable, property }) => {
+    const pattern = new RegExp(`/\\*\\* (.+) \\*/\\s+@Env\\('${variable}'`);
+    const value = isFixed({ variable }) ? (config[property as keyof Config] ?? '') : '';
+    const comment = pattern.exec(source)?.[1];
+    if (!comment) throw new Error(`${variable} has no comment of one line`);
+    return { variable, value: String(value), comment };
+  });
+}
+
+function isFixed({ variable }: Pick<Documented, 'variable'>): boolean {
+  return variable !== WITHOUT_FIXED_DEFAULT;
+}
