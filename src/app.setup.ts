@@ -13,7 +13,8 @@ import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
-import { watchRequests } from './telemetry/request-watch.js';
+import { traceRequests } from './telemetry/tracing.js';
+import { noteRequests, watchRequests } from './telemetry/request-watch.js';
 
 /** The application as the server runs it and as the tests ask it: ready, but neither listening nor connected. */
 export async function createApp(config: Config, logger: Logger): Promise<NestExpressApplication> {
@@ -24,7 +25,9 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
     abortOnError: false,
   });
   app.set('trust proxy', config.trustProxy);
-  app.use(watchRequests(logger, app.get(Metrics)));
+  app.use(watchRequests(noteRequests(logger, app.get(Metrics))));
+  const tracing = traceRequests();
+  if (tracing) app.use(tracing);
   app.use(requestContext);
   app.use('/docs', pageHeaders());
   app.use(openRoutes);

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 /** The same markets in edition 1 and 2: a mixture of both would show in every field. */
-function edition(number: 1 | 2) {
+function edition(number: 1 | 2): Document[] {
   return Array.from({ length: RECORDS }, (_market, i) =>
     aMarket({
       marketId: `m${i}`,

@@ -371,11 +371,15 @@ describe('markets import', () => {
     } finally {
       await mongod.stop();
     }
-  });
+  }, 60_000);
 
   it('refuses a usage that makes no sense', async () => {
     const file = await fileOf('');
-    const usages = [[], ['-', '-'], [file, '--rejects', file], ['-', '--max-rejects', '-1']];
+    const usages = [
+      ['-', '-'],
+      [file, '--rejects', file],
+      ['-', '--max-rejects', '-1'],
+    ];
     for (const args of usages) {
       const { code, stdout } = await runImport(args);
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });

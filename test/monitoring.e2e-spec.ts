@@ -111,10 +111,14 @@ describe('alert rules', () => {
       expect(annotations['runbook_url']).toBe(`docs/operations.md#${alert.toLowerCase()}`);
     },
   );
+});
 
-  const guide = 'docs/operations.md';
-  (existsSync(guide) ? it : it.skip)('have a section each in the guide for operators', () => {
-    const headings = readFileSync(guide, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);
+const GUIDE = 'docs/operations.md';
+
+/** The guide may come later than the rules; from then on it must have them all. */
+(existsSync(GUIDE) ? describe : describe.skip)('the guide for operators', () => {
+  it('has a section for each alert', () => {
+    const headings = readFileSync(GUIDE, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);
     const titles = [...headings].map(([, title]) => title);
     expect(titles).toEqual(expect.arrayContaining(rules.map(({ alert }) => alert)));
   });

@@ -25,8 +25,8 @@ const RETRY_HOPELESS_AFTER_MS = 5_000;
 /** Error codes that no second try mends soon: no replica set, no privilege, a server too old. */
 const HOPELESS = new Set([40573, 13, 8000, 2, 9, 40324]);
 
-/** Error codes of a stream that can't go on from where it was. */
-const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43]);
+/** Error codes of a stream that can't go on from where it was: an event too large for a reply is one. */
+const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
 
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
@@ -80,6 +80,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.ended.abort();
     await this.client?.close(true);
     await this.following;
+    // It may have connected only now.
+    await this.client?.close(true);
   }
 
   private async follow(): Promise<void> {
@@ -90,13 +92,14 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   private async followOnce(): Promise<void> {
     const uri = this.config.mongodbUri ?? '';
-    this.client ??= new MongoClient(uri, {
+    // A client whose first connection fails is of no more use: it is kept once it is connected.
+    this.client ??= await new MongoClient(uri, {
       ...DRIVER_OPTIONS,
       readPreference: 'primary',
       minPoolSize: 0,
       maxPoolSize: 2,
       socketTimeoutMS: SOCKET_TIMEOUT_MS,
-    });
+    }).connect();
     const db = this.client.db(databaseName(uri));
     const session = this.client.startSession({ causalConsistency: false });
     try {

@@ -12,26 +12,28 @@ const WARN_EVERY_MS = 1_000;
 /** Routes that are asked all day long, and of interest only when they fail. */
 const PROBES = new Set(['/health/live', '/health/ready', '/metrics']);
 
+export type NoteRequest = (outcome: RequestOutcome) => void;
+
 /**
- * Counts and logs each request when its answer is done. What clients do wrong is no error; what we fail at is
- * logged where it is found, and an outage warned of here.
+ * Counts and logs requests. What clients do wrong is no error; what we fail at is logged where it is found,
+ * and an outage warned of here.
  */
-export function watchRequests(logger: Logger, metrics: Metrics) {
+export function noteRequests(logger: Logger, metrics: Metrics): NoteRequest {
   const failures = new OncePer(WARN_EVERY_MS);
+  return (outcome) => {
+    countRequest(metrics, outcome);
+    logger[isQuietProbe(outcome) ? 'debug' : 'info'](outcome, 'request');
+    if (!isOutage(outcome)) return;
+    const count = failures.count();
+    if (count === undefined) return;
+    logger.warn({ status: outcome.status, count }, 'Requests fail: MongoDB is away or too slow');
+  };
+}
+
+/** Notes each request when its answer is done. */
+export function watchRequests(note: NoteRequest) {
   return (request: ApiRequest, response: Response, next: NextFunction): void => {
-    response.once('close', () => {
-      const outcome = outcomeOf(request, response);
-      countRequest(metrics, outcome);
-      logger[isQuietProbe(outcome) ? 'debug' : 'info'](outcome, 'request');
-      if (!isOutage(outcome)) return;
-      const count = failures.count();
-      if (count !== undefined) {
-        logger.warn(
-          { status: outcome.status, count },
-          'Requests fail: MongoDB is away or too slow',
-        );
-      }
-    });
+    response.once('close', () => note(outcomeOf(request, response)));
     next();
   };
 }

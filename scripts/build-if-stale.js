@@ -1,0 +1,24 @@
+// Builds when a source is newer than the last build, so that commands start at once.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const STAMP = 'dist/.built';
+const INPUTS = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'nest-cli.json',
+];
+
+const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
+const startedAt = new Date();
+
+if (Math.max(...[...INPUTS, ...sources].map(changedAt)) >= changedAt(STAMP)) {
+  execFileSync('npm', ['run', '-s', 'build'], { stdio: ['ignore', 2, 2] });
+  writeFileSync(STAMP, '');
+  // A source that changed while it was being built counts as newer.
+  utimesSync(STAMP, startedAt, startedAt);
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { Binary, Decimal128, Long, MaxKey, ObjectId, Timestamp } from 'mongodb';
+import { bookIdOf, compareIds, type BookId } from './id-order.js';
+
+const idOf = (value: unknown): BookId => {
+  const id = bookIdOf(value);
+  if (!id) throw new Error(`${String(value)} is no id for a book`);
+  return id;
+};
+
+describe('compareIds', () => {
+  const inOrder = [
+    -Infinity,
+    -1.5,
+    0,
+    1,
+    1.5,
+    2,
+    10,
+    2 ** 53,
+    Infinity,
+    '',
+    '\u0000',
+    '10',
+    '2',
+    'A',
+    'a',
+    'a\u0000',
+    'aa',
+    'b',
+    'é',
+    '\uffee',
+    '𝒳',
+    '😀',
+    new ObjectId('000000000000000000000000'),
+    new ObjectId('00000000000000000000000a'),
+    new ObjectId('0000000000000000000000b0'),
+    new ObjectId('ffffffffffffffffffffffff'),
+  ];
+
+  it('puts numbers before strings before ObjectIds, strings by their bytes', () => {
+    const shuffled = inOrder.toSorted((one, other) => (String(one) > String(other) ? 1 : -1));
+    expect(shuffled.toSorted((one, other) => compareIds(idOf(one), idOf(other)))).toEqual(inOrder);
+  });
+
+  it('takes an id as equal to itself alone', () => {
+    for (const [row, one] of inOrder.entries()) {
+      for (const [column, other] of inOrder.entries()) {
+        const order = Math.sign(compareIds(idOf(one), idOf(other)));
+        expect({ one, other, order }).toEqual({ one, other, order: Math.sign(row - column) });
+        expect(idOf(one).key === idOf(other).key).toBe(row === column);
+      }
+    }
+  });
+
+  it('takes both zeros as one, as MongoDB does', () => {
+    expect(idOf(-0).key).toBe(idOf(0).key);
+    expect(compareIds(idOf(-0), idOf(0))).toBe(0);
+  });
+});
+
+describe('bookIdOf', () => {
+  it.each([
+    [null],
+    [undefined],
+    [NaN],
+    [true],
+    [new Date()],
+    [{ a: 1 }],
+    [['a']],
+    [Long.fromString('9223372036854775807')],
+    [Decimal128.fromString('1')],
+    [new Timestamp({ t: 1, i: 1 })],
+    [new Binary(Buffer.from('a'))],
+    [new MaxKey()],
+    // Broken UTF-8 reads as this character, and could be another id.
+    ['a\ufffd'],
+  ])('leaves %p to MongoDB', (value) => {
+    expect(bookIdOf(value)).toBeUndefined();
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { scopeKey, scopeKeysOf } from './scope.js';
+
+describe('scopeKey', () => {
+  it('tells events from fixtures', () => {
+    expect(scopeKey({ eventId: 'x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
+    expect(scopeKey({ eventId: 'fixtureId:x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
+  });
+});
+
+describe('scopeKeysOf', () => {
+  it.each([
+    [{ eventId: 'e', fixtureId: 'f' }, [{ eventId: 'e' }, { fixtureId: 'f' }]],
+    [{ eventId: ['e', 'd'] }, [{ eventId: 'e' }, { eventId: 'd' }]],
+    [{ eventId: ['e', ['d'], null, 7, { eventId: 'c' }] }, [{ eventId: 'e' }]],
+    [{ eventId: [] }, []],
+    [{ eventId: null, fixtureId: 7 }, []],
+    [{ fixtureId: { $eq: 'f' } }, []],
+    [{}, []],
+  ])('finds %j under %j', (market, scopes) => {
+    expect(scopeKeysOf(market)).toEqual(scopes.map(scopeKey));
+  });
+});
