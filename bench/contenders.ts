@@ -2,12 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/database/embedded/free-port.js';
 import { SERVER_CORE } from './machine.js';
-import { end, startNode } from './processes.js';
+import { startNode } from './processes.js';
 
+/** What is compared, side by side. */
 export const CONTENDERS = ['service', 'service, cache off', 'bare driver'] as const;
 export type Contender = (typeof CONTENDERS)[number];
 
-/** A server under test. */
 export interface RunningServer {
   readonly process: ChildProcess;
   readonly pid: number;
@@ -16,49 +16,48 @@ export interface RunningServer {
 
 const START_TIMEOUT_MS = 30_000;
 
-export async function startContender(
-  contender: Contender,
-  { uri, cwd, nodeArgs = [] }: { readonly uri: string; readonly cwd: string; readonly nodeArgs?: readonly string[] },
-): Promise<RunningServer> {
+/** Starts a contender with its defaults, on the core that is kept for it; resolves when it is ready. */
+export async function startContender(contender: Contender, uri: string): Promise<RunningServer> {
   const port = await freePort();
-  const child =
-    contender === 'bare driver'
-      ? startNode(SERVER_CORE, './bare-server.js', [uri, String(port)], {}, { cwd, nodeArgs })
-      : startNode(
-          SERVER_CORE,
-          '../src/main.js',
-          [],
-          {
-            MONGODB_URI: uri,
-            HOST: '127.0.0.1',
-            PORT: String(port),
-            CACHE_MAX_MB: contender === 'service' ? '' : '0',
-            LOG_LEVEL: 'info',
-            LOG_FORMAT: 'json',
-          },
-          { cwd, nodeArgs },
-        );
-  await answers(port, contender === 'bare driver' ? '/' : '/health/ready', child);
-  return { process: child, pid: child.pid ?? 0, port };
+  return contender === 'bare driver'
+    ? started(startNode(SERVER_CORE, './bare-server.js', [uri, String(port)]), port, '/')
+    : started(startService(uri, port, contender === 'service'), port, '/health/ready');
 }
 
-async function answers(port: number, path: string, child: ChildProcess): Promise<void> {
+function startService(uri: string, port: number, withCache: boolean): ChildProcess {
+  return startNode(SERVER_CORE, '../src/main.js', [], {
+    NODE_ENV: 'production',
+    MONGODB_URI: uri,
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    CACHE_MAX_MB: withCache ? '' : '0',
+    LOG_LEVEL: 'info',
+    LOG_FORMAT: 'json',
+  });
+}
+
+/** A server that answers at once, whatever it is asked: it shows how much the load client can do. */
+export async function startReadyBytes(): Promise<RunningServer> {
+  const port = await freePort();
+  return started(startNode(SERVER_CORE, './ready-bytes.js', [String(port)]), port, '/');
+}
+
+async function started(process: ChildProcess, port: number, probe: string): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
-  for (;;) {
-    const status = await fetch(`http://127.0.0.1:${port}${path}`).then(
-      async (response) => {
-        await response.arrayBuffer();
-        return response.status;
-      },
-      () => 0,
-    );
-    if (status === 200) return;
-    if (child.exitCode !== null) throw new Error(`The server ended with ${child.exitCode}`);
-    if (performance.now() > deadline) throw new Error(`The server on port ${port} is not ready`);
+  while ((await statusOf(`http://127.0.0.1:${port}${probe}`)) !== 200) {
+    if (process.exitCode !== null) throw new Error(`The server ended with ${process.exitCode}`);
+    if (performance.now() > deadline) throw new Error('The server does not get ready');
     await delay(20);
   }
+  return { process, pid: process.pid ?? 0, port };
 }
 
-export async function stopContender(server: RunningServer): Promise<void> {
-  await end(server.process);
+async function statusOf(url: string): Promise<number> {
+  try {
+    const response = await fetch(url);
+    await response.arrayBuffer();
+    return response.status;
+  } catch {
+    return 0;
+  }
 }

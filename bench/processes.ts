@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { onCore } from './machine.js';
 
@@ -10,14 +11,14 @@ const running = new Set<ChildProcess>();
 export function startNode(
   core: number,
   script: string,
-  args: readonly string[],
+  args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
-  options: { readonly nodeArgs?: readonly string[]; readonly cwd?: string } = {},
 ): ChildProcess {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  const [program, ...rest] = onCore(core, [process.execPath, ...(options.nodeArgs ?? []), path, ...args]);
+  const [program, ...rest] = onCore(core, [process.execPath, path, ...args]);
   const child = spawn(program, rest, {
-    cwd: options.cwd,
+    // Away from any `.env`.
+    cwd: tmpdir(),
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { releaseSignals } from './early-signals.js';
 import { ReadinessService } from './health/readiness.service.js';
 
 /** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
@@ -41,6 +42,7 @@ export function shutDownOnSignal(app: NestExpressApplication, last: () => Promis
     await app.close();
     await last();
   };
+  releaseSignals();
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 }

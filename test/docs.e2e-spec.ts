@@ -3,7 +3,7 @@ import type { OpenAPIV3_1 } from 'openapi-types';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
-import { expectCommitted } from './committed.js';
+import { readCommitted } from './committed.js';
 import { store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
 import { OpenApiValidator } from './openapi-validator.js';
@@ -24,7 +24,8 @@ afterAll(async () => {
 describe('GET /openapi.json', () => {
   it('is OpenAPI 3.1, and the one in the repository', async () => {
     expect(document.openapi).toBe('3.1.0');
-    await expectCommitted('openapi.json', `${JSON.stringify(document, null, 2)}\n`);
+    const served = `${JSON.stringify(document, null, 2)}\n`;
+    expect(await readCommitted('openapi.json', served)).toBe(served);
   });
 
   it.each(LOOKUPS)('says exactly what GET $route/{$id} takes', ({ route, id }) => {
@@ -59,9 +60,9 @@ describe('GET /openapi.json', () => {
 
   it.each(LOOKUPS)('says every status that GET $route/{$id} can give', ({ route, id }) => {
     const { responses } = operation(`${route}/{${id}}`);
-    expect(Object.keys(responses ?? {}).map(Number)).toEqual([
-      ...[200, 304, 400, 401, 404, 405, 408, 413, 417, 429, 431, 500, 503, 504],
-    ]);
+    expect(Object.keys(responses ?? {}).join(' ')).toBe(
+      '200 304 400 401 404 405 408 413 417 429 431 500 503 504',
+    );
   });
 
   it('offers both ways of the key for the look-ups, and none for what is open', () => {

@@ -86,7 +86,7 @@ it('would tell a scan of the collection and a sort in memory', async () => {
   await service.close();
 
   for (const explained of explanations) {
-    expect(() => expectIndexAlone(planOf(explained).stages)).toThrow();
+    expect(() => expectIndexAlone(planOf(explained).stages)).toThrow(/COLLSCAN|SORT|toBe/);
   }
 });
 

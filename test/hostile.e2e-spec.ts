@@ -36,7 +36,7 @@ beforeAll(async () => {
   slow = [
     sendSlowly([`GET ${path} HTTP/1.1\r\nHost: a\r\n`]),
     sendSlowly([]),
-    sendSlowly([...wire(path)].slice(0, -2)),
+    sendSlowly(wire(path).split('').slice(0, -2)),
   ];
 });
 
@@ -56,8 +56,9 @@ describe.each(LOOKUPS)('GET $route/{$id}, when the request is hostile', (lookup)
 
     expect(received.map(({ status }) => status)).toEqual(answers.map(({ status }) => status));
     for (const [index, expected] of answers.entries()) expectAnswer(received[index], expected);
+    const isRefused = answers.every(({ status }) => status !== 200);
     const marketReads = reads.filter(({ find, aggregate }) => (find ?? aggregate) === 'markets');
-    if (answers.every(({ status }) => status !== 200)) expect(marketReads).toEqual([]);
+    expect(isRefused ? marketReads : []).toEqual([]);
   });
 
   it('sends MongoDB nothing at all for requests without a well-formed key', async () => {

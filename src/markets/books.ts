@@ -36,6 +36,15 @@ const LEFT_TO_MONGODB_MAX = 10_000;
 /** Changes that a load waits out; if more arrive, it is given up. */
 const COMMITS_DURING_LOAD_MAX = 10_000;
 
+/** A book that grows by changes alone is weighed anew after so many bytes. */
+const GROWN_BYTES = 16 * 1024;
+
+/** A book as the cache holds it: another object for each weighing, or the cache would keep the old weight. */
+interface Weighed {
+  readonly book: Book;
+  readonly bytes: number;
+}
+
 /** A book being loaded, and what happens in the meantime. */
 interface Load {
   readonly result: Promise<Book | undefined>;
@@ -51,7 +60,7 @@ interface Load {
 @Injectable()
 export class Books implements ChangeListener {
   private readonly logger = new Logger(Books.name);
-  private readonly books: LRUCache<string, Book> | undefined;
+  private readonly books: LRUCache<string, Weighed> | undefined;
   private readonly holders = new Map<string, Set<Book>>();
   private readonly loads = new Map<string, Load>();
   private readonly asked: LRUCache<string, true>;
@@ -71,10 +80,10 @@ export class Books implements ChangeListener {
       ttl: ASKED_AGAIN_WITHIN_MS,
     });
     if (config.cacheMaxMb === 0) return;
-    this.books = new LRUCache<string, Book>({
+    this.books = new LRUCache<string, Weighed>({
       maxSize: config.cacheMaxMb * 1024 * 1024,
-      sizeCalculation: (book) => book.bytes,
-      dispose: (book) => this.release(book),
+      sizeCalculation: ({ bytes }) => bytes,
+      dispose: ({ book }) => this.release(book),
     });
     feed.listen(markets.collection.name, this);
   }
@@ -91,7 +100,7 @@ export class Books implements ChangeListener {
   /** The answer from memory, if a book has it and is known to be current. */
   recall(scope: Scope, query: MarketsQuery): Answer | undefined {
     if (!this.isFresh) return undefined;
-    const book = this.books?.get(scopeKey(scope));
+    const book = this.books?.get(scopeKey(scope))?.book;
     return book && this.answer(book, query);
   }
 
@@ -125,10 +134,14 @@ export class Books implements ChangeListener {
   private answer(book: Book, query: MarketsQuery): Answer {
     const before = book.bytes;
     const answer = book.answer(query);
-    if (book.bytes !== before && this.books?.peek(book.key) === book) {
-      this.books.set(book.key, book, { noDisposeOnSet: true });
-    }
+    if (book.bytes !== before) this.weigh(book);
     return answer;
+  }
+
+  /** Lets the cache know what a book that it holds has come to weigh; it may be dropped for it. */
+  private weigh(book: Book): void {
+    if (this.books?.peek(book.key)?.book !== book) return;
+    this.books.set(book.key, { book, bytes: book.bytes }, { noDisposeOnSet: true });
   }
 
   private apply(change: MarketChange, clusterTime: Timestamp): void {
@@ -140,6 +153,8 @@ export class Books implements ChangeListener {
       if (!clusterTime.greaterThan(book.asOf)) continue;
       if (change.applyTo(book) && book.length <= MARKETS_MAX) this.hold(book, change);
       else this.books?.delete(book.key);
+      const weighed = this.books?.peek(book.key)?.bytes ?? 0;
+      if (book.bytes > weighed + GROWN_BYTES) this.weigh(book);
     }
   }
 
@@ -147,7 +162,7 @@ export class Books implements ChangeListener {
   private concerned(change: MarketChange): Set<Book> {
     const books = new Set(change.id && this.holders.get(change.id.key));
     for (const key of change.scopeKeys) {
-      const book = this.books?.peek(key);
+      const book = this.books?.peek(key)?.book;
       if (book) books.add(book);
     }
     return books;
@@ -205,6 +220,8 @@ export class Books implements ChangeListener {
       ),
     );
     const { firstBatch, id, atClusterTime, ns } = reply['cursor'];
+    // There is no time to go by while there is no collection.
+    if (!atClusterTime) return undefined;
     const isWhole = String(id) === '0';
     if (!isWhole) await this.killCursor(id, ns);
     const fits = isWhole && firstBatch.length <= MARKETS_MAX;
@@ -225,8 +242,8 @@ export class Books implements ChangeListener {
         if (change.mayConcern(book) && !change.applyTo(book)) return undefined;
       }
     }
-    this.books?.set(book.key, book);
-    if (this.books?.peek(book.key) === book) {
+    this.books?.set(book.key, { book, bytes: book.bytes });
+    if (this.books?.peek(book.key)?.book === book) {
       for (const { key } of book.ids) {
         this.holders.set(key, (this.holders.get(key) ?? new Set()).add(book));
       }

@@ -8,10 +8,17 @@ export interface BookId {
   readonly value: string | number;
 }
 
+const STRING = 2;
+
+/** What broken UTF-8 becomes in JavaScript: different texts in MongoDB look the same here. */
+export const REPLACEMENT_CHARACTER = '\ufffd';
+
 /** The ids that memory can hold: numbers, strings and ObjectIds. Books with others are left to MongoDB. */
 export function bookIdOf(id: unknown): BookId | undefined {
   if (typeof id === 'number' && !Number.isNaN(id)) return { key: `n${id}`, rank: 1, value: id };
-  if (typeof id === 'string') return { key: `s${id}`, rank: 2, value: id };
+  if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) {
+    return { key: `s${id}`, rank: STRING, value: id };
+  }
   if (id instanceof ObjectId) {
     const value = id.toHexString();
     return { key: `o${value}`, rank: 3, value };
@@ -22,10 +29,8 @@ export function bookIdOf(id: unknown): BookId | undefined {
 /** MongoDB's order: numbers, then strings by their UTF-8 bytes, then ObjectIds. */
 export function compareIds(one: BookId, other: BookId): number {
   if (one.rank !== other.rank) return one.rank - other.rank;
-  if (typeof one.value === 'string' && typeof other.value === 'string') {
-    return one.rank === 2
-      ? Buffer.compare(Buffer.from(one.value), Buffer.from(other.value))
-      : Number(one.value > other.value) - Number(one.value < other.value);
+  if (one.rank === STRING && typeof one.value === 'string' && typeof other.value === 'string') {
+    return Buffer.compare(Buffer.from(one.value), Buffer.from(other.value));
   }
-  return Number(one.value) - Number(other.value);
+  return Number(one.value > other.value) - Number(one.value < other.value);
 }

@@ -1,4 +1,4 @@
-import { faulty, fine, notFound, printed, SENTINEL, wire } from './request.js';
+import { faulty, fine, notFound, printed, SENTINEL, wire, words } from './request.js';
 import type { HostileRequest, Lookup } from './request.js';
 
 /** A query, and the names in it that are at fault. */
@@ -82,50 +82,58 @@ const SEVERAL: readonly BadQuery[] = [
   ['page=0&take=101', 'page', 'take'],
   [
     'page=0&take=101&marketType=x&marketMoment=y&nope=1&Nope=2',
-    ...['page', 'take', 'marketType', 'marketMoment', 'nope', 'Nope'],
+    ...words('page take marketType marketMoment nope Nope'),
   ],
 ];
 
 const NOT_PLAIN_NUMBERS = [
-  ...['0', '00', '01', '-1', '-0', '%2B1', '+1', '%201', '1%20', '1%09', '1%0A', '%0D%0A1', '1%00'],
-  ...['%EF%BB%BF1', '1.0', '1.', '.5', '1,5', '1e2', '1E0', '0x10', '0b1', '0o7', '1_0', '1n'],
-  ...['Infinity', 'NaN', 'null', 'undefined', 'true', '[]', '[1]', '{}', '%7B%22%24gt%22:0%7D'],
+  ...words('0 00 01 -1 -0 %2B1 +1 %201 1%20 1%09 1%0A %0D%0A1 1%00 %EF%BB%BF1 1.0 1. .5 1,5'),
+  ...words('1e2 1E0 0x10 0b1 0o7 1_0 1n Infinity NaN null undefined true [] [1] {}'),
+  ...words("%7B%22%24gt%22:0%7D 1%26take=5 1;take=5 1'-- %2531"),
   // One, in Arabic, fullwidth, superscript, circled and Devanagari digits.
-  ...['%D9%A1', '%EF%BC%91', '%C2%B9', '%E2%91%A0', '%E0%A5%A7'],
-  ...['1%26take=5', '1;take=5', "1'--", '%2531'],
+  ...words('%D9%A1 %EF%BC%91 %C2%B9 %E2%91%A0 %E0%A5%A7'),
   // 2^53, 2^53 + 1, 2^64 + 1.
-  ...['9007199254740992', '9007199254740993', '18446744073709551617', '1'.padEnd(400, '0')],
+  ...words('9007199254740992 9007199254740993 18446744073709551617'),
+  '1'.padEnd(400, '0'),
 ];
 
 const NOT_MARKET_TYPES = [
-  ...['btts', 'Btts', 'BTT', 'BTTS%20', '%20BTTS', 'BTTS%00', 'BTTS%0A', 'BTTS,MATCH_ODDS'],
-  ...['BTTS%26marketType=MATCH_ODDS', '%D0%92TTS', 'null', '*', '/.*/', '%7B%22$ne%22:null%7D'],
-  ...['[object%20Object]', 'toString', '__proto__', '0'],
+  ...words('btts Btts BTT BTTS%20 %20BTTS BTTS%00 BTTS%0A BTTS,MATCH_ODDS %D0%92TTS null * /.*/ 0'),
+  ...words(
+    'BTTS%26marketType=MATCH_ODDS %7B%22$ne%22:null%7D [object%20Object] toString __proto__',
+  ),
 ];
 
-const NOT_MARKET_MOMENTS = [
-  ...['LIVE', 'Live', 'live%20', 'pre-live', 'prelive%00', 'l%C4%B1ve', '$ne', 'true', 'length'],
-];
+const NOT_MARKET_MOMENTS = words('LIVE Live live%20 pre-live prelive%00 l%C4%B1ve $ne true length');
 
 const BAD_IDS = [
-  ...['%00', 'a%00b', 'a%0Ab', 'a%0D%0AX-Injected:%201', '%09', '%1F', '%7F', '%C2%80', '%C2%9F'],
-  ...['a'.repeat(257), '%F0%9F%98%80'.repeat(257), '%20'.repeat(257)],
-  ...['%', 'a%', '%zz', '%2', '%u0041', '%FF', '%C0%AF', '%E0%80%AF', '%E0%A4%A', '%ED%A0%80'],
-  ...['%F4%90%80%80', 'a#b'],
+  ...words('%00 a%00b a%0Ab a%0D%0AX-Injected:%201 %09 %1F %7F %C2%80 %C2%9F a#b'),
+  ...words('% a% %zz %2 %u0041 %FF %C0%AF %E0%80%AF %E0%A4%A %ED%A0%80 %F4%90%80%80'),
+  'a'.repeat(257),
+  '%F0%9F%98%80'.repeat(257),
+  '%20'.repeat(257),
 ];
 
 const OPAQUE_IDS = [
-  ...['.', '..', '%2E%2E', '..%2F..%2Fetc%2Fpasswd', '%252e%252e%252f', '%2500', '*', ':eventId'],
-  ...['$ne', '[$ne]', '%7B%22$gt%22:%22%22%7D', "'%20OR%201=1", '%3Cscript%3E', ';jsessionid=1'],
-  ...['a;b=c,d', '__proto__', 'constructor', 'null', 'undefined', 'a+b', '~!@$&()', '%E2%80%AE'],
-  ...['%EF%BF%BE', '%20', '%F0%9F%98%80'.repeat(256), 'a'.repeat(256), '{}|\\^`"<>'],
+  ...words('. .. %2E%2E ..%2F..%2Fetc%2Fpasswd %252e%252e%252f %2500 * :eventId $ne [$ne] %20'),
+  ...words("%7B%22$gt%22:%22%22%7D '%20OR%201=1 %3Cscript%3E ;jsessionid=1 a;b=c,d a+b ~!@$&()"),
+  ...words('__proto__ constructor null undefined %E2%80%AE %EF%BF%BE {}|\\^`"<>'),
+  '%F0%9F%98%80'.repeat(256),
+  'a'.repeat(256),
+];
+
+const UNKNOWN_PATHS = [
+  ...words('/ /v1 /v1/markets /v2/markets/market/provider/a /health /health/live/ /health/ready/x'),
+  ...words('/favicon.ico /.env /.git/config /docs/../package.json /docs/%2e%2e/package.json'),
+  ...words('/docs/..%2fpackage.json /docs/%00 /docs/%zz /docs/nothing.js /docs-json'),
+  ...words('/openapi.json/ /openapi.yaml /% /%zz /%00 *'),
 ];
 
 /** Queries and ids that are not as they must be; and ids that look worse than they are. */
 export function hostileInput({ route, id, path }: Lookup): HostileRequest[] {
   const values = [
     ...NOT_PLAIN_NUMBERS.flatMap((text) => [`page=${text}`, `take=${text}`]),
-    ...['take=101', 'take=1000', 'take=9007199254740991'],
+    ...words('take=101 take=1000 take=9007199254740991'),
     ...NOT_MARKET_TYPES.map((text) => `marketType=${text}`),
     ...NOT_MARKET_MOMENTS.map((text) => `marketMoment=${text}`),
   ].map((query): BadQuery => [query, query.slice(0, query.indexOf('='))]);
@@ -164,8 +172,9 @@ export function hostileInput({ route, id, path }: Lookup): HostileRequest[] {
 /** Paths that are nobody's, some of which a router could take for another. */
 export function hostilePaths({ route, path }: Lookup): HostileRequest[] {
   return [
-    ...['/', '/v1', '/v1/markets', '/v2/markets/market/provider/a', route, `${route}/`],
-    ...[`${path}/`, `${path}/x`, `${path}//`, `/${path}`, path.replace('/v1', '/V1')],
+    ...UNKNOWN_PATHS,
+    ...words(`${route} ${route}/ ${path}/ ${path}/x ${path}// /${path}`),
+    path.replace('/v1', '/V1'),
     path.replace('/market/', '/Market/'),
     path.replace('/market/', '//market/'),
     path.replace('/market/', '/./market/'),
@@ -173,10 +182,6 @@ export function hostilePaths({ route, path }: Lookup): HostileRequest[] {
     path.replace('/market/', '%2Fmarket/'),
     path.replace('markets', 'm%61rkets'),
     `${route}%2F${SENTINEL}`,
-    ...['/health', '/health/live/', '/health/ready/x', '/favicon.ico', '/.env', '/.git/config'],
-    ...['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/..%2fpackage.json'],
-    ...['/docs/%00', '/docs/%zz', '/docs/nothing.js', '/openapi.json/', '/openapi.yaml'],
-    ...['/docs-json', '/%', '/%zz', '/%00', '*'],
   ].map((target) => ({
     name: `path ${printed(target)}`,
     bytes: wire(target),

@@ -12,6 +12,7 @@ import {
   unauthorized,
   utf8,
   wire,
+  words,
 } from './request.js';
 import type { Expected, HostileRequest, Lookup } from './request.js';
 
@@ -31,21 +32,10 @@ export function hostileProtocol(lookup: Lookup): HostileRequest[] {
 }
 
 function methods({ path }: Lookup): Case[] {
-  const refused = [
-    ...['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY', 'SEARCH'],
-    ...['PROPFIND', 'MKCOL', 'LOCK', 'PURGE', 'LINK', 'SUBSCRIBE', 'M-SEARCH'],
-  ];
-  const unknown = [
-    'get',
-    'Get',
-    'head',
-    'FOO',
-    'GETT',
-    'G\xcbT',
-    'CONNECTED',
-    '$ne',
-    '\x16\x03\x01',
-  ];
+  const refused = words(
+    'POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY SEARCH PROPFIND MKCOL LOCK PURGE LINK SUBSCRIBE M-SEARCH',
+  );
+  const unknown = words('get Get head FOO GETT G\xcbT CONNECTED $ne \x16\x03\x01');
   const preflight = ['Origin: http://a.example', 'Access-Control-Request-Method: GET'];
   return [
     ...refused.map((method): Case => [`method ${method}`, wire(path, { method }), notAllowed]),
@@ -157,11 +147,13 @@ function versionsAndHosts({ path }: Lookup): Case[] {
   ];
 }
 
+const length = (text: string) => `Content-Length: ${text}`;
+const upgrade = (protocol: string) => ['Connection: Upgrade', `Upgrade: ${protocol}`];
+
 function framing({ path }: Lookup): Case[] {
   const framed = (lines: readonly string[], body = '', method = 'GET') =>
     wire(path, { method, headers: [HOST, GOOD_KEY, ...lines], body });
   const chunked = 'Transfer-Encoding: chunked';
-  const length = (text: string) => `Content-Length: ${text}`;
   return [
     ['length and chunks', framed([length('5'), chunked], '0\r\n\r\n'), malformed()],
     ['chunks and length', framed([chunked, length('5')], '0\r\n\r\n'), malformed()],
@@ -242,7 +234,6 @@ function headers({ path }: Lookup): Case[] {
     '__proto__: 1',
     'constructor: 1',
   ];
-  const upgrade = (protocol: string) => ['Connection: Upgrade', `Upgrade: ${protocol}`];
   return [
     ...ignored.map((line): Case => [`header ${printed(line)}`, withLines(line), fine]),
     ['an upgrade to WebSocket', withLines(...upgrade('websocket')), fine],

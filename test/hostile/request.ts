@@ -73,3 +73,8 @@ export function utf8(text: string): string {
 export function printed(bytes: string): string {
   return JSON.stringify(bytes.length > 60 ? `${bytes.slice(0, 57)}…` : bytes).slice(1, -1);
 }
+
+/** Texts without white space, written one after the other. */
+export function words(text: string): string[] {
+  return text.split(' ');
+}

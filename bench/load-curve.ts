@@ -1,0 +1,49 @@
+import type { Contender } from './contenders.js';
+import { LoadClient } from './load.js';
+import type { BenchMongo, SeededDatabase } from './mongo.js';
+import { withLoad } from './rounds.js';
+import { COLD, HOT_CHANGING, type Scenario } from './scenarios.js';
+
+/** How long answers take at a rate of requests that does not wait for answers. */
+export interface CurvePoint {
+  readonly scenario: Scenario;
+  readonly contender: Contender;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const RATES = [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000];
+
+/** A server that answers this late has more to do than it can. Milliseconds. */
+const OVERLOADED_MS = 250;
+
+const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
+
+/** Raises the rate for each server until it can't keep up. */
+export async function measureLoadCurve(
+  mongo: BenchMongo,
+  database: SeededDatabase,
+  seconds: number,
+  tell: (point: CurvePoint) => void,
+): Promise<CurvePoint[]> {
+  const client = new LoadClient(database, mongo.pid);
+  const points: CurvePoint[] = [];
+  for (const scenario of [COLD, HOT_CHANGING]) {
+    for (const contender of ['service', 'bare driver'] as const) {
+      await withLoad(database, scenario, contender, async (server) => {
+        const load = { workload: scenario.workload, conditional: false };
+        await client.run(server, { ...load, ...WARM_UP });
+        for (const rate of RATES) {
+          const { p50, p99 } = await client.run(server, { ...load, rate, seconds, seed: rate });
+          const point = { scenario, contender, perSecond: rate, p50, p99 };
+          points.push(point);
+          tell(point);
+          if (p50 > OVERLOADED_MS) break;
+        }
+      });
+    }
+  }
+  await client.close();
+  return points;
+}

@@ -1,0 +1,69 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cpuSeconds, OTHER_CORE } from './machine.js';
+import type { Load, LoadReply, LoadResult } from './load-client.js';
+import type { RunningServer } from './contenders.js';
+import { end, startNode } from './processes.js';
+import type { SeededDatabase } from './mongo.js';
+
+/** What a load did to a server, and what the server used for it. */
+export interface Measurement extends LoadResult {
+  readonly perSecond: number;
+  /** Processor time of the server, and of a mongod of ours, for each request, in µs. */
+  readonly serverMicros: number;
+  readonly mongodMicros: number;
+}
+
+/** How a load differs from the usual one. */
+export type LoadOptions = Pick<Load, 'workload' | 'conditional' | 'seconds' | 'seed'> &
+  Partial<Pick<Load, 'atLeast' | 'rate' | 'connections'>>;
+
+const CONNECTIONS = 16;
+/** An open loop never lacks a connection before the server lacks time. */
+const CONNECTIONS_AT_A_RATE = 256;
+
+/** Puts loads on servers, by a process of its own. */
+export class LoadClient {
+  private readonly child: ChildProcess = startNode(OTHER_CORE, './load-client.js');
+
+  constructor(
+    private readonly database: SeededDatabase,
+    private readonly mongodPid: number | undefined,
+  ) {}
+
+  async run(server: RunningServer, options: LoadOptions): Promise<Measurement> {
+    const { markets, key } = this.database;
+    const connections = options.rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;
+    const load: Load = { port: server.port, key, markets, connections, ...options };
+    const before = this.cpu(server);
+    this.child.send(load);
+    const [reply] = (await once(this.child, 'message')) as [LoadReply];
+    if ('failure' in reply) throw new Error(`The load failed: ${reply.failure}`);
+    const after = this.cpu(server);
+    const { result } = reply;
+    refuseFailures(result);
+    return {
+      ...result,
+      perSecond: result.requests / result.seconds,
+      serverMicros: ((after.server - before.server) / result.requests) * 1e6,
+      mongodMicros: ((after.mongod - before.mongod) / result.requests) * 1e6,
+    };
+  }
+
+  async close(): Promise<void> {
+    await end(this.child);
+  }
+
+  private cpu(server: RunningServer) {
+    return {
+      server: cpuSeconds(server.pid),
+      mongod: this.mongodPid === undefined ? NaN : cpuSeconds(this.mongodPid),
+    };
+  }
+}
+
+/** Answers that carry no odds are fast, but no good. */
+function refuseFailures({ statuses }: LoadResult): void {
+  const bad = Object.keys(statuses).filter((status) => status !== '200' && status !== '304');
+  if (bad.length > 0) throw new Error(`Answers with status ${JSON.stringify(statuses)}`);
+}

@@ -1,0 +1,123 @@
+import type { Contender } from './contenders.js';
+import type { Sample } from './rounds.js';
+import { COLD, HOT_CHANGING, HOT_CONDITIONAL, SCENARIOS, type Scenario } from './scenarios.js';
+import { CONTENDERS } from './contenders.js';
+import { formatNumber, median } from './statistics.js';
+
+/** What must be reached, and what was. */
+export interface Goal {
+  readonly name: string;
+  readonly wanted: string;
+  readonly found: number;
+  readonly reached: boolean;
+}
+
+const MEMORY_MAX_MB = 300;
+
+/** The samples of all rounds as one table, in Markdown. */
+export function tableOf(samples: readonly Sample[]): string {
+  const head = [
+    'scenario',
+    'server',
+    'requests/s',
+    '× bare driver',
+    'p50 ms',
+    'p99 ms',
+    'CPU µs/request',
+    'mongod µs/request',
+    'most memory MB',
+  ];
+  const rows = SCENARIOS.flatMap((scenario) =>
+    CONTENDERS.map((contender) => {
+      const own = samplesOf(samples, scenario, contender);
+      const middle = (property: keyof Sample & MeasuredNumber) =>
+        formatNumber(median(own.map((sample) => sample[property])));
+      return [
+        contender === CONTENDERS[0] ? scenario.name : '',
+        contender,
+        middle('perSecond'),
+        formatNumber(ratio(samples, [scenario, contender], [scenario, 'bare driver'])),
+        middle('p50'),
+        middle('p99'),
+        middle('serverMicros'),
+        middle('mongodMicros'),
+        formatNumber(Math.max(...own.map((sample) => sample.peakMemoryMb))),
+      ];
+    }),
+  );
+  return markdownTable(head, rows);
+}
+
+type MeasuredNumber = 'perSecond' | 'p50' | 'p99' | 'serverMicros' | 'mongodMicros';
+
+export function goalsOf(samples: readonly Sample[], memoryMb: number): Goal[] {
+  return [
+    atLeast('cold, × bare driver', 1, ratio(samples, [COLD, 'service'], [COLD, 'bare driver'])),
+    atLeast(
+      'cold with the cache off, × bare driver',
+      1,
+      ratio(samples, [COLD, 'service, cache off'], [COLD, 'bare driver']),
+    ),
+    atLeast(
+      `${HOT_CHANGING.name}, × bare driver`,
+      4,
+      ratio(samples, [HOT_CHANGING, 'service'], [HOT_CHANGING, 'bare driver']),
+    ),
+    atLeast(
+      'the same with If-None-Match, × without',
+      1,
+      ratio(samples, [HOT_CONDITIONAL, 'service'], [HOT_CHANGING, 'service']),
+    ),
+    atMost('most memory with the default cache, MB', MEMORY_MAX_MB, memoryMb),
+  ];
+}
+
+export function atLeast(name: string, least: number, found: number): Goal {
+  return { name, wanted: `≥ ${least}`, found, reached: found >= least };
+}
+
+export function atMost(name: string, most: number, found: number): Goal {
+  return { name, wanted: `≤ ${most}`, found, reached: found <= most };
+}
+
+export function goalTable(goals: readonly Goal[]): string {
+  const rows = goals.map(({ name, wanted, found, reached }) => [
+    name,
+    wanted,
+    formatNumber(found),
+    reached ? 'reached' : '**missed**',
+  ]);
+  return markdownTable(['goal', 'wanted', 'found', ''], rows);
+}
+
+/** Median of the ratios of each round: whatever slowed a round down, slowed both. */
+function ratio(
+  samples: readonly Sample[],
+  one: readonly [Scenario, Contender],
+  other: readonly [Scenario, Contender],
+): number {
+  const others = samplesOf(samples, ...other);
+  return median(
+    samplesOf(samples, ...one).map(
+      ({ perSecond, round }) =>
+        perSecond / (others.find((sample) => sample.round === round)?.perSecond ?? NaN),
+    ),
+  );
+}
+
+function samplesOf(samples: readonly Sample[], scenario: Scenario, contender: Contender): Sample[] {
+  return samples.filter(
+    (sample) => sample.scenario === scenario && sample.contender === contender,
+  );
+}
+
+export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
+  const widths = head.map((title, column) =>
+    Math.max(3, title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const isText = (column: number) => rows.every((row) => !/^[\d.,]+$/.test(row[column] ?? ''));
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => (isText(column) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |`;
+  const rule = widths.map((width, column) => isText(column) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`);
+  return [line(head), line(rule), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,87 @@
+import { CONTENDERS, startContender, type Contender, type RunningServer } from './contenders.js';
+import { LoadClient, type Measurement } from './load.js';
+import { OTHER_CORE, peakMemoryMb } from './machine.js';
+import type { BenchMongo, SeededDatabase } from './mongo.js';
+import { end, ready, startNode } from './processes.js';
+import { SCENARIOS, type Scenario } from './scenarios.js';
+
+export interface Pace {
+  readonly rounds: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+export const FULL_PACE: Pace = { rounds: 5, warmUpSeconds: 3, seconds: 5 };
+export const QUICK_PACE: Pace = { rounds: 3, warmUpSeconds: 1, seconds: 2 };
+
+/** Compiled code is what is measured: a slow machine warms up by requests rather than by seconds. */
+const WARM_UP_REQUESTS = 3_000;
+
+export interface Sample extends Measurement {
+  readonly round: number;
+  readonly scenario: Scenario;
+  readonly contender: Contender;
+  /** The most memory that the server had in use, in MiB. */
+  readonly peakMemoryMb: number;
+}
+
+/**
+ * Measures every contender in every scenario, round by round: what disturbs the machine for a while
+ * disturbs all of them. Each measurement has a fresh server to itself, so that none pays for another.
+ */
+export async function runRounds(
+  mongo: BenchMongo,
+  database: SeededDatabase,
+  pace: Pace,
+  tell: (sample: Sample) => void,
+): Promise<Sample[]> {
+  const client = new LoadClient(database, mongo.pid);
+  const samples: Sample[] = [];
+  for (let round = 1; round <= pace.rounds; round++) {
+    for (const scenario of SCENARIOS) {
+      for (const contender of CONTENDERS) {
+        const sample = await withLoad(database, scenario, contender, async (server) => {
+          const measurement = await measure(client, server, scenario, pace, round);
+          return { ...measurement, round, scenario, contender, peakMemoryMb: peakMemoryMb(server.pid) };
+        });
+        samples.push(sample);
+        tell(sample);
+      }
+    }
+  }
+  await client.close();
+  return samples;
+}
+
+async function measure(
+  client: LoadClient,
+  server: RunningServer,
+  { workload, conditional }: Scenario,
+  { warmUpSeconds, seconds }: Pace,
+  round: number,
+): Promise<Measurement> {
+  const load = { workload, conditional, seconds, seed: 2 * round };
+  await client.run(server, { ...load, seconds: warmUpSeconds, atLeast: WARM_UP_REQUESTS });
+  return client.run(server, { ...load, seed: 2 * round + 1 });
+}
+
+/** Runs something with a server, and with somebody who changes prices if the scenario has one. */
+export async function withLoad<T>(
+  { uri, markets }: SeededDatabase,
+  { changesPerSecond }: Scenario,
+  contender: Contender,
+  use: (server: RunningServer) => Promise<T>,
+): Promise<T> {
+  const server = await startContender(contender, uri);
+  const writer =
+    changesPerSecond === 0
+      ? undefined
+      : startNode(OTHER_CORE, './writer.js', [uri, String(markets), String(changesPerSecond)]);
+  try {
+    if (writer) await ready(writer);
+    return await use(server);
+  } finally {
+    if (writer) await end(writer);
+    await end(server.process);
+  }
+}
