@@ -4,7 +4,7 @@ import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
-import { testDatabaseUri } from './mongo.js';
+import { TestMongod, testDatabaseUri } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 
 const SCOPE = 'explained';
@@ -27,8 +27,8 @@ interface Plan {
 
 let service: TestApp;
 
-async function start(cacheMaxMb: number): Promise<void> {
-  service = await createTestApp({ mongodbUri: monitored(testDatabaseUri()), cacheMaxMb });
+async function start(cacheMaxMb: number, uri = testDatabaseUri()): Promise<void> {
+  service = await createTestApp({ mongodbUri: monitored(uri), cacheMaxMb });
   const inScope = MARKET_MOMENTS.flatMap((marketMoment) =>
     MARKET_TYPES.flatMap((marketType) =>
       Array.from({ length: PER_KIND }, () =>
@@ -72,6 +72,28 @@ describe('what memory is filled with', () => {
 
     for (const { stages } of plans) expectIndexAlone(stages);
     expect(sum(plans)).toBe(IN_SCOPE);
+  });
+});
+
+describe('on a standalone server, which has no snapshots', () => {
+  let mongod: TestMongod;
+  beforeAll(async () => {
+    mongod = await TestMongod.start({ members: 0 });
+    await start(0, mongod.uri);
+  });
+  afterAll(async () => {
+    await service.close();
+    await mongod.stop();
+  });
+
+  it.each(LOOKUPS)('one pass over the index serves GET $route/{$id}', async ({ route }) => {
+    for (const filter of FILTERS) {
+      const plans = await explainReads(`${route}/${SCOPE}?take=${TAKE}&page=2${filter}`);
+
+      expect(plans).toHaveLength(1);
+      for (const { stages } of plans) expectIndexAlone(stages);
+      expect(sum(plans)).toBeLessThanOrEqual(IN_SCOPE);
+    }
   });
 });
 

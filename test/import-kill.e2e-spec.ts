@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { aMarket } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -12,6 +13,9 @@ import { runCli, startCli } from './run-cli.js';
 const KILLS = Number(process.env['IMPORT_KILLS'] ?? 5);
 const RECORDS = 3_000;
 const RUNNERS = 6;
+
+/** Between two looks at all markets: without it the import would get too little of a small machine. */
+const WATCH_PAUSE_MS = 20;
 
 const uri = testDatabaseUri();
 const env = { MONGODB_URI: uri };
@@ -69,6 +73,7 @@ async function watchForMixtures(signal: AbortSignal): Promise<unknown[]> {
   const mixtures: unknown[] = [];
   while (!signal.aborted) {
     mixtures.push(...(await markets.find({ $nor: [whole(1), whole(2)] }).toArray()));
+    await delay(WATCH_PAUSE_MS);
   }
   return mixtures;
 }

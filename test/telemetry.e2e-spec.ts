@@ -16,6 +16,9 @@ import { aMarket, store } from './factories.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
 
+/** How long a line may take to come, before the test fails. */
+const PATIENCE_MS = 5_000;
+
 type Line = Record<string, unknown>;
 
 /** Takes the log's lines, and can be asked for one that is still to come. */
@@ -33,12 +36,13 @@ class LogReader extends Writable {
   }
 
   async line(fields: Line): Promise<Line> {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
     for (;;) {
       const found = this.lines.find((line) =>
         Object.entries(fields).every(([name, value]) => line[name] === value),
       );
       if (found) return found;
-      await once(this, 'line');
+      await once(this, 'line', { signal });
     }
   }
 }

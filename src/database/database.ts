@@ -42,6 +42,9 @@ export const DRIVER_OPTIONS = {
   enableUtf8Validation: false,
 } as const satisfies MongoClientOptions;
 
+/** Mongoose makes nothing by itself and queues nothing for later. */
+const MONGOOSE_OPTIONS = { autoCreate: false, autoIndex: false, bufferCommands: false };
+
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
 export const READ_BUDGET_MS = { key: 700, markets: 1_100 } as const;
 
@@ -97,9 +100,8 @@ export class Database implements OnApplicationShutdown {
   private readonly clientListeners: ((client: MongoClient) => void)[] = [];
 
   constructor(private readonly config: Config) {
-    this.connection.set('bufferCommands', false);
-    this.connection.set('autoCreate', false);
-    this.connection.set('autoIndex', false);
+    // Not by `set()`, which keeps them elsewhere. Collections and indexes are DatabaseInit's alone.
+    Object.assign(this.connection.config, MONGOOSE_OPTIONS);
   }
 
   /** Calls back with each of the driver's clients before it connects: after a failure there is another. */

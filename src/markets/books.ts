@@ -10,7 +10,7 @@ import { Config } from '../config.js';
 import { Database, READ_BUDGET_MS } from '../database/database.js';
 import type { Answer } from './answer.js';
 import { Book, bookEntryOf, type BookEntry } from './book.js';
-import { bookIdOf } from './id-order.js';
+import { bookIdOf, REPLACEMENT_CHARACTER } from './id-order.js';
 import { MarketChange } from './market-change.js';
 import { MARKET_PROJECTION } from './market-view.js';
 import { Market } from './market.schema.js';
@@ -108,7 +108,7 @@ export class Books implements ChangeListener {
   async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<Answer | undefined> {
     if (!this.books || !this.isFresh) return undefined;
     const key = scopeKey(scope);
-    if (this.leftToMongodb.has(key)) return undefined;
+    if (this.leftToMongodb.has(key) || key.includes(REPLACEMENT_CHARACTER)) return undefined;
     if (!this.asked.has(key)) {
       this.asked.set(key, true);
       return undefined;
@@ -150,11 +150,15 @@ export class Books implements ChangeListener {
       return;
     }
     for (const book of this.concerned(change)) {
-      if (!clusterTime.greaterThan(book.asOf)) continue;
-      if (change.applyTo(book) && book.length <= MARKETS_MAX) this.hold(book, change);
-      else this.books?.delete(book.key);
-      const weighed = this.books?.peek(book.key)?.bytes ?? 0;
-      if (book.bytes > weighed + GROWN_BYTES) this.weigh(book);
+      const weighed = this.books?.peek(book.key);
+      // Another book that grew may have pushed it out.
+      if (weighed?.book !== book || !clusterTime.greaterThan(book.asOf)) continue;
+      if (change.applyTo(book) && book.length <= MARKETS_MAX) {
+        this.hold(book, change);
+        if (book.bytes > weighed.bytes + GROWN_BYTES) this.weigh(book);
+      } else {
+        this.books?.delete(book.key);
+      }
     }
   }
 

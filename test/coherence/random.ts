@@ -25,8 +25,7 @@ export class Random {
   }
 
   pick<T>(from: readonly T[]): T {
-    const picked = from[this.below(from.length)];
-    if (picked === undefined) throw new Error('Nothing to pick from');
-    return picked;
+    if (from.length === 0) throw new Error('Nothing to pick from');
+    return from[this.below(from.length)] as T;
   }
 }

@@ -1,0 +1,426 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { MongoClient, type Collection, type Document } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { Books } from '../src/markets/books.js';
+import type { Market } from '../src/markets/market.schema.js';
+import { MarketsService } from '../src/markets/markets.service.js';
+import type { Scope } from '../src/markets/scope.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket } from './factories.js';
+import { TestMongod } from './mongo.js';
+
+const PAGE = { page: 1, take: 100 };
+
+interface Shown {
+  readonly source: 'memory' | 'database';
+  readonly data: readonly Market[];
+  readonly itemCount: number;
+}
+
+/** A service with its database, and what the tests need to see of it. */
+class Bench {
+  private constructor(
+    readonly mongod: TestMongod,
+    readonly service: TestApp,
+    private readonly client: MongoClient,
+  ) {}
+
+  static async start(members = 1, cacheMaxMb = 64): Promise<Bench> {
+    const mongod = await TestMongod.start({ members });
+    const service = await createTestApp({ mongodbUri: mongod.uri, cacheMaxMb });
+    return new Bench(mongod, service, new MongoClient(mongod.uri, { monitorCommands: true }));
+  }
+
+  get markets(): Collection<Document> {
+    return this.client.db(this.service.database.db.databaseName).collection('markets');
+  }
+
+  get books(): Books {
+    return this.service.app.get(Books);
+  }
+
+  get feed(): ChangeFeed {
+    return this.service.app.get(ChangeFeed);
+  }
+
+  async read(scope: Scope, query: object = {}): Promise<Shown> {
+    const { answer, source } = await this.service.app
+      .get(MarketsService)
+      .page(scope, { ...PAGE, ...query });
+    const { data, meta } = JSON.parse(answer.body.toString());
+    return { source, data, itemCount: meta.itemCount };
+  }
+
+  /** Looks a scope up until its book is in memory. */
+  async popularise(scope: Scope): Promise<Shown> {
+    let shown = await this.read(scope);
+    await until(async () => {
+      shown = await this.read(scope);
+      return shown.source === 'memory';
+    });
+    return shown;
+  }
+
+  /** Resolves when the feed has told all that is written by now. */
+  async told(): Promise<void> {
+    const now = performance.now();
+    await until(() => performance.now() - this.feed.ageMs >= now);
+  }
+
+  async failPoint(name: string, mode: string | object, data: object = {}): Promise<void> {
+    await this.client.db('admin').command({ configureFailPoint: name, mode, data });
+  }
+
+  withTransaction(act: Parameters<ReturnType<MongoClient['startSession']>['withTransaction']>[0]) {
+    return this.client.withSession((session) => session.withTransaction(act));
+  }
+
+  async stop(): Promise<void> {
+    await this.service.close();
+    await this.client.close();
+    await this.mongod.stop();
+  }
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + 15_000;
+  while (!(await isSo())) {
+    if (performance.now() > giveUpAt) throw new Error(`Waited in vain until ${isSo.toString()}`);
+    await delay(5);
+  }
+}
+
+/** A market as any writer may store it. */
+function stored(fields: object = {}): Document {
+  return { ...aMarket(), ...fields };
+}
+
+const namesOf = ({ data }: Shown) => data.map(({ name }) => name);
+
+describe('Books', () => {
+  let bench: Bench;
+
+  beforeAll(async () => {
+    bench = await Bench.start();
+  });
+  afterAll(() => bench?.stop());
+
+  describe('(a) a load that races with a change', () => {
+    afterEach(() => bench.failPoint('waitInFindBeforeMakingBatch', 'off'));
+
+    it.each([
+      ['an update', (id: string) => bench.markets.updateOne({ id }, { $set: { name: 'new' } })],
+      ['a deletion', (id: string) => bench.markets.deleteOne({ id })],
+      ['a move', (id: string) => bench.markets.updateOne({ id }, { $set: { eventId: 'other' } })],
+      ['a drop', () => bench.markets.drop()],
+    ])('leaves no old state behind after %s', async (_name, change) => {
+      const id = randomUUID();
+      const scope = { eventId: id };
+      await bench.markets.insertOne({ ...stored({ eventId: id, name: 'old' }), id });
+      await bench.told();
+      await bench.read(scope);
+      const nss = bench.markets.namespace;
+      await bench.failPoint('waitInFindBeforeMakingBatch', 'alwaysOn', { nss });
+      const reading = bench.read(scope);
+      await until(() => isHanging('waitInFindBeforeMakingBatch'));
+      // A drop waits for the reads of the collection.
+      const changing = change(id);
+      if (_name !== 'a drop') {
+        await changing;
+        await bench.told();
+      }
+      await bench.failPoint('waitInFindBeforeMakingBatch', 'off');
+      await changing;
+      await reading;
+      await bench.told();
+      const expected = _name === 'an update' ? ['new'] : [];
+      expect(namesOf(await bench.read(scope))).toEqual(expected);
+      // There are no books while there is no collection.
+      await bench.markets.insertOne(stored());
+      expect(namesOf(await bench.popularise(scope))).toEqual(expected);
+    });
+
+    async function isHanging(failPoint: string): Promise<boolean> {
+      const running = await bench.service.database.connection
+        .getClient()
+        .db('admin')
+        .aggregate([{ $currentOp: { allUsers: true } }, { $match: { failpointMsg: failPoint } }])
+        .toArray();
+      return running.length > 0;
+    }
+  });
+
+  describe('(b) a feed that is blind or behind', () => {
+    it.each([
+      ['silent', { blockConnection: true, blockTimeMS: 1_000 }],
+      ['cut', { closeConnection: true }],
+      ['refused', { errorCode: 280 }],
+    ])('leaves the answers to MongoDB while it is %s, and takes them back', async (_name, data) => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+      await bench.popularise(scope);
+      const failing = { failCommands: ['getMore'], appName: 'markets-odds-service', ...data };
+      await bench.failPoint('failCommand', 'alwaysOn', failing);
+      await bench.markets.updateOne(scope, { $set: { name: 'new' } });
+      await until(async () => (await bench.read(scope)).source === 'database');
+      expect(namesOf(await bench.read(scope))).toEqual(['new']);
+      await bench.failPoint('failCommand', 'off');
+      expect(namesOf(await bench.popularise(scope))).toEqual(['new']);
+    });
+
+    it('begins again with no book where the stream can not go on', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored(scope));
+      await bench.popularise(scope);
+      const failing = { failCommands: ['getMore'], appName: 'markets-odds-service' };
+      await bench.failPoint('failCommand', { times: 1 }, { ...failing, errorCode: 286 });
+      await until(() => bench.books.count === 0);
+      await bench.popularise(scope);
+    });
+  });
+
+  describe('(d) whatever is written, by whomever', () => {
+    const other = () => randomUUID();
+    const writes: [string, (id: string) => Promise<unknown>, string[]][] = [
+      [
+        'an insert',
+        (id) => bench.markets.insertOne(stored({ eventId: id, name: 'c' })),
+        ['a', 'b', 'c'],
+      ],
+      ['an update', (id) => set(id, { name: 'c' }), ['c', 'b']],
+      ['an update of one price', (id) => set(id, { 'runners.0.price': 9 }), ['a', 'b']],
+      [
+        'a replacement',
+        (id) => bench.markets.replaceOne(one(id), stored({ eventId: id, name: 'c' })),
+        ['c', 'b'],
+      ],
+      [
+        'a replacement by one elsewhere',
+        (id) => bench.markets.replaceOne(one(id), stored()),
+        ['b'],
+      ],
+      ['a deletion', (id) => bench.markets.deleteOne(one(id)), ['b']],
+      ['a move away', (id) => set(id, { eventId: other() }), ['b']],
+      [
+        'a move here',
+        (id) => bench.markets.updateOne({ marketId: `x ${id}` }, { $set: { eventId: id } }),
+        ['a', 'b', 'x'],
+      ],
+      [
+        'the loss of the id',
+        (id) => bench.markets.updateOne(one(id), { $unset: { eventId: 1 } }),
+        ['b'],
+      ],
+      ['an id of another type', (id) => set(id, { eventId: 7 }), ['b']],
+      ['several ids', (id) => set(id, { eventId: [other(), id] }), ['a', 'b']],
+      [
+        'an id added to several',
+        (id) =>
+          bench.markets.updateOne({ marketId: `y ${id}` }, { $push: { eventId: id } as object }),
+        ['a', 'b', 'y'],
+      ],
+      [
+        'an id changed among several',
+        (id) => bench.markets.updateOne({ marketId: `y ${id}` }, { $set: { 'eventId.0': id } }),
+        ['a', 'b', 'y'],
+      ],
+      [
+        'a renamed field',
+        (id) => bench.markets.updateOne(one(id), { $rename: { eventId: 'wasEventId' } }),
+        ['b'],
+      ],
+      [
+        'an update by pipeline',
+        (id) =>
+          bench.markets.updateOne(one(id), [{ $set: { eventId: { $concat: ['$eventId', '!'] } } }]),
+        ['b'],
+      ],
+      [
+        'many updates',
+        (id) => bench.markets.updateMany({ eventId: id }, { $set: { name: 'c' } }),
+        ['c', 'c'],
+      ],
+    ];
+    const one = (id: string) => ({ eventId: id, name: 'a' });
+    const set = (id: string, fields: object) => bench.markets.updateOne(one(id), { $set: fields });
+
+    describe.each([true, false])('with images: %s', (enabled) => {
+      beforeAll(() =>
+        bench.service.database.db.command({
+          collMod: 'markets',
+          changeStreamPreAndPostImages: { enabled },
+        }),
+      );
+
+      it.each(writes)('%s is seen', async (_name, write, expected) => {
+        const id = randomUUID();
+        const scope = { eventId: id };
+        await bench.markets.insertMany([
+          stored({ eventId: id, name: 'a' }),
+          stored({ eventId: id, name: 'b' }),
+          stored({ marketId: `x ${id}`, name: 'x' }),
+          stored({ marketId: `y ${id}`, name: 'y', eventId: [other(), other()] }),
+        ]);
+        await bench.popularise(scope);
+        await write(id);
+        await bench.told();
+        expect(namesOf(await bench.read(scope))).toEqual(expected);
+        expect(namesOf(await bench.popularise(scope))).toEqual(expected);
+      });
+    });
+
+    const upheavals: [string, () => Promise<unknown>][] = [
+      ['a drop', () => bench.markets.drop()],
+      ['a rename away', () => bench.markets.rename(`away-${randomUUID()}`)],
+      [
+        'another collection in its place',
+        async () => {
+          const next = bench.service.database.db.collection('next');
+          await next.insertOne(stored());
+          await next.rename('markets', { dropTarget: true });
+        },
+      ],
+      ['a deletion of all', () => bench.markets.deleteMany({})],
+    ];
+
+    it.each(upheavals)('%s is seen, and what is filled in after it', async (_name, happen) => {
+      const scope = { fixtureId: randomUUID() };
+      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+      await bench.popularise(scope);
+      await happen();
+      await bench.told();
+      expect(namesOf(await bench.read(scope))).toEqual([]);
+      await bench.markets.insertOne(stored({ ...scope, name: 'new' }));
+      await bench.told();
+      expect(namesOf(await bench.read(scope))).toEqual(['new']);
+      expect(namesOf(await bench.popularise(scope))).toEqual(['new']);
+    });
+
+    it('an event is popular before there is any market', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.drop();
+      await bench.told();
+      for (let times = 0; times < 3; times += 1) expect((await bench.read(scope)).data).toEqual([]);
+      await bench.markets.insertOne(stored({ ...scope, name: 'first' }));
+      await bench.told();
+      expect(namesOf(await bench.popularise(scope))).toEqual(['first']);
+    });
+  });
+});
+
+describe('(c) data and meta of one state', () => {
+  it.each([
+    ['memory', 1, 64],
+    ['MongoDB', 1, 0],
+    ['a standalone MongoDB', 0, 64],
+  ])('hold in answers from %s', async (_name, members, cacheMaxMb) => {
+    const bench = await Bench.start(members, cacheMaxMb);
+    try {
+      const scope = { eventId: randomUUID() };
+      const ids = Array.from({ length: 30 }, (_, index) => `${index}`.padStart(2, '0'));
+      const isTransactional = members > 0;
+      let writing = true;
+      const write = async () => {
+        for (let version = 1; version <= 150; version += 1) {
+          const filter = { marketId: ids[version % ids.length] ?? '' };
+          if (!isTransactional) {
+            if (version % 2)
+              await bench.markets.insertOne(stored({ ...scope, ...filter, name: '' }));
+            else await bench.markets.deleteMany({ ...scope, marketId: { $ne: filter.marketId } });
+            continue;
+          }
+          await bench.withTransaction(async (session) => {
+            await bench.markets.deleteMany(scope, { session });
+            // As many markets as the version tells.
+            const markets = ids
+              .slice(0, 1 + (version % 7))
+              .map((marketId) => stored({ ...scope, marketId, name: `${version}` }));
+            await bench.markets.insertMany(markets, { session });
+          });
+        }
+        writing = false;
+      };
+      const written = write();
+      let reads = 0;
+      let fromMemory = 0;
+      while (writing) {
+        const shown = await bench.read(scope);
+        expect(shown.itemCount).toBe(shown.data.length);
+        const versions = new Set(namesOf(shown));
+        expect(versions.size).toBeLessThanOrEqual(1);
+        const [version] = versions;
+        if (version) expect(shown.itemCount).toBe(1 + (Number(version) % 7));
+        const { data, itemCount } = await bench.read(scope, { take: 2, page: 2 });
+        expect(data).toHaveLength(Math.min(2, Math.max(0, itemCount - 2)));
+        reads += 1;
+        if (shown.source === 'memory') fromMemory += 1;
+        // Lets the writer and the feed have their turn.
+        await delay(1);
+      }
+      await written;
+      expect(reads).toBeGreaterThan(20);
+      expect(fromMemory > 0).toBe(cacheMaxMb > 0 && isTransactional);
+    } finally {
+      await bench.stop();
+    }
+  });
+});
+
+describe('(e) memory', () => {
+  const MIB = 1024 * 1024;
+  let bench: Bench;
+
+  beforeAll(async () => {
+    bench = await Bench.start(1, 1);
+  });
+  afterAll(() => bench?.stop());
+
+  it('counts the answers that are remembered', async () => {
+    const scope = { eventId: randomUUID() };
+    await bench.markets.insertMany(Array.from({ length: 20 }, () => stored(scope)));
+    await bench.told();
+    await bench.popularise(scope);
+    const before = bench.books.bytes;
+    let answered = 0;
+    for (let take = 10; take <= 20; take += 1) {
+      const { answer } = await bench.service.app.get(MarketsService).page(scope, { page: 1, take });
+      answered += answer.body.length;
+    }
+    expect(bench.books.bytes).toBeGreaterThan(before + answered);
+  });
+
+  it('stays in its bound under random look-ups', async () => {
+    const events = Array.from({ length: 120 }, () => randomUUID());
+    await bench.markets.insertMany(
+      events.flatMap((eventId) => Array.from({ length: 20 }, () => stored({ eventId }))),
+    );
+    await bench.told();
+    let most = 0;
+    for (let times = 0; times < 1_000; times += 1) {
+      const eventId = events[Math.floor(Math.random() * events.length)] ?? '';
+      const page = 1 + Math.floor(Math.random() * 20);
+      const take = 1 + Math.floor(Math.random() * 100);
+      await bench.read({ eventId }, { page, take });
+      expect(bench.books.bytes).toBeLessThanOrEqual(MIB);
+      most = Math.max(most, bench.books.bytes);
+    }
+    expect(most).toBeGreaterThan(MIB / 2);
+  });
+
+  it('stays in its bound when books grow that nobody asks for', async () => {
+    const events = Array.from({ length: 5 }, () => randomUUID());
+    await bench.markets.insertMany(events.map((eventId) => stored({ eventId })));
+    for (const eventId of events) await bench.popularise({ eventId });
+    const before = bench.books.count;
+    expect(before).toBeGreaterThanOrEqual(events.length);
+    for (const eventId of events) {
+      await bench.markets.insertMany(Array.from({ length: 600 }, () => stored({ eventId })));
+    }
+    await bench.told();
+    // Each is now about as large as all may be together.
+    expect(bench.books.count).toBeLessThan(events.length);
+    expect(bench.books.bytes).toBeLessThanOrEqual(MIB);
+  });
+});

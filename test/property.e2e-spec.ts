@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  BSON,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  MongoBulkWriteError,
+  ObjectId,
+  type Collection,
+  type Document,
+} from 'mongodb';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import type { MarketsQuery } from '../src/markets/markets-query.dto.js';
+import { MarketsService, type ServedAnswer } from '../src/markets/markets.service.js';
+import type { Scope } from '../src/markets/scope.js';
+import { initDatabase } from '../src/database/init.js';
+import { createTestApp, type TestApp } from './app.js';
+import { Random } from './coherence/random.js';
+import { aMarket } from './factories.js';
+import { testDatabaseUri } from './mongo.js';
+
+const IDS = ['e', 'f', 'é', '𝒳', ' e', 'E', '7', 'null', 'x\u{10ffff}', 'a\ufffd'];
+
+const oddId = (random: Random): unknown =>
+  random.pick<() => unknown>([
+    () => random.pick(IDS),
+    () => random.pick(IDS),
+    () => random.pick(IDS),
+    () => [random.pick(IDS), random.pick(IDS)],
+    () => [random.pick(IDS), [random.pick(IDS)], 7, null],
+    () => [],
+    () => null,
+    () => undefined,
+    () => 7,
+    () => ({ $eq: 'e', e: random.pick(IDS) }),
+    () => new BSON.BSONSymbol(random.pick(IDS)),
+  ])();
+
+const oddWord = (random: Random, words: readonly string[]): unknown =>
+  random.pick<() => unknown>([
+    () => random.pick(words),
+    () => random.pick(words),
+    () => random.pick(words),
+    () => 'unknown',
+    () => random.pick(words).toLowerCase(),
+    () => [random.pick(words), 'unknown'],
+    () => [[random.pick(words)]],
+    () => null,
+    () => undefined,
+    () => 1,
+    () => new BSON.BSONSymbol(random.pick(words)),
+  ])();
+
+const oddNumber = (random: Random): unknown =>
+  random.pick([
+    1.85,
+    new Int32(2),
+    new Double(3),
+    Long.fromNumber(4),
+    Long.MAX_VALUE,
+    Decimal128.fromString('1.50'),
+    Decimal128.fromString('NaN'),
+    NaN,
+    Infinity,
+    -0,
+    1e21,
+    '1.85',
+    null,
+    undefined,
+  ]);
+
+const oddText = (random: Random): unknown =>
+  random.pick(['text', '', '"\\\u0000\u2028', '😀', 'x\ufffd', null, undefined, 7, ['text']]);
+
+const oddDate = (random: Random): unknown =>
+  random.pick([new Date(0), new Date(-1e14), new Date(8.64e15), 'yesterday', null, undefined, 0]);
+
+/** Ids that differ, as MongoDB counts, between calls. `kinds` says which of BSON's types may come. */
+function oddPrimaryKey(random: Random, serial: number, kinds: 'for books' | 'any'): unknown {
+  const text = random.pick(['', 'a', 'é', '\uffee', '𝒳', 'a\u0000', 'Z']) + String(serial);
+  const simple = [
+    () => text,
+    () => serial,
+    () => -serial - 0.5,
+    () => new Double(serial + 0.25),
+    () => Long.fromNumber(serial + 2 ** 40),
+    () => new ObjectId(),
+    () => ObjectId.createFromTime(serial),
+  ];
+  const others = [
+    () => Long.MAX_VALUE.subtract(serial),
+    () => Decimal128.fromString(`${serial}.125`),
+    () => new Date(serial),
+    () => ({ serial }),
+    () => new BSON.Binary(Buffer.from(text)),
+    () => new BSON.Timestamp({ t: serial, i: 1 }),
+    () => new BSON.BSONSymbol(`symbol ${serial}`),
+    () => new BSON.UUID(),
+    () => `broken \ufffd ${serial}`,
+  ];
+  return random.pick<() => unknown>(kinds === 'any' ? [...simple, ...others] : simple)();
+}
+
+function oddRunners(random: Random): unknown {
+  if (random.chance(0.1)) return random.pick([null, undefined, 'none', {}, 7]);
+  return Array.from({ length: random.below(4) }, () =>
+    random.chance(0.1)
+      ? random.pick([null, 7, [], ['x']])
+      : {
+          runnerId: oddText(random),
+          name: oddText(random),
+          price: oddNumber(random),
+          line: oddText(random),
+          secret: 'not served',
+        },
+  );
+}
+
+function oddMarket(random: Random, _id: unknown): Document {
+  const market = {
+    ...aMarket(),
+    _id,
+    eventId: oddId(random),
+    fixtureId: oddId(random),
+    marketMoment: oddWord(random, MARKET_MOMENTS),
+    marketType: oddWord(random, MARKET_TYPES),
+    ...(random.chance(0.3) && {
+      name: oddText(random),
+      marketStatus: oddText(random),
+      createdAt: oddDate(random),
+      updatedAt: oddDate(random),
+      runners: oddRunners(random),
+    }),
+    note: 'not served',
+  };
+  // A field may be there with nothing in it, or not be there.
+  return Object.fromEntries(Object.entries(market).filter(([, value]) => value !== undefined));
+}
+
+const SCOPES: readonly Scope[] = IDS.flatMap((id) => [{ eventId: id }, { fixtureId: id }]);
+
+function aQuery(random: Random): MarketsQuery {
+  return {
+    page: random.pick([1, 1, 1, 2, 3, 100, Number.MAX_SAFE_INTEGER]),
+    take: random.pick([1, 2, 5, 10, 99, 100]),
+    ...(random.chance(0.4) && { marketMoment: random.pick(MARKET_MOMENTS) }),
+    ...(random.chance(0.4) && { marketType: random.pick(MARKET_TYPES) }),
+  };
+}
+
+describe('memory and MongoDB', () => {
+  const seed = Date.now() % 1_000_000;
+  const random = new Random(seed);
+  let remembering: TestApp;
+  let forgetful: TestApp;
+  let serial = 0;
+  let compared = { memory: 0, database: 0 };
+
+  beforeAll(async () => {
+    const mongodbUri = testDatabaseUri();
+    remembering = await createTestApp({ mongodbUri, dbInit: false });
+    forgetful = await createTestApp({ mongodbUri, dbInit: false, cacheMaxMb: 0 });
+  });
+
+  afterAll(async () => {
+    await remembering?.database.db.dropDatabase();
+    await remembering?.close();
+    await forgetful?.close();
+  });
+
+  const markets = (): Collection<Document> => remembering.database.db.collection('markets');
+
+  const insert = async (count: number, kinds: 'for books' | 'any') => {
+    const documents = Array.from({ length: count }, () =>
+      oddMarket(random, oddPrimaryKey(random, (serial += 1), kinds)),
+    );
+    // Indexes refuse what is an array in two of their fields.
+    await markets()
+      .insertMany(documents, { ordered: false, ignoreUndefined: true })
+      .catch((error: unknown) => {
+        if (!(error instanceof MongoBulkWriteError)) throw error;
+      });
+  };
+
+  const change = async () => {
+    const all = await markets()
+      .find({}, { projection: { _id: 1 } })
+      .toArray();
+    for (let times = 0; times < 40; times += 1) {
+      const filter = random.pick(all);
+      const { _id, ...fields } = oddMarket(random, filter._id);
+      const [field = ''] = random.pick(Object.entries(fields));
+      const write = random.pick<() => Promise<unknown>>([
+        () => markets().updateOne(filter, { $set: { [field]: fields[field] as unknown } }),
+        () => markets().updateOne(filter, { $set: fields }),
+        () => markets().updateOne(filter, { $unset: { [field]: 1 } }),
+        () => markets().replaceOne(filter, fields),
+        () => markets().deleteOne(filter),
+      ]);
+      await write().catch((error: unknown) => {
+        if (!String(error).includes('parallel arrays')) throw error;
+      });
+    }
+  };
+
+  const told = async (): Promise<void> => {
+    const now = performance.now();
+    const feed = remembering.app.get(ChangeFeed);
+    while (performance.now() - feed.ageMs < now) await delay(5);
+  };
+
+  const compare = async (scope: Scope) => {
+    for (let times = 0; times < 6; times += 1) {
+      const query = aQuery(random);
+      const [one, other]: ServedAnswer[] = await Promise.all(
+        [remembering, forgetful].map((service) =>
+          service.app.get(MarketsService).page(scope, query),
+        ),
+      );
+      compared[one?.source ?? 'database'] += 1;
+      expect(other?.source).toBe('database');
+      const context = { seed, scope, query };
+      expect({ ...context, body: one?.answer.body.toString() }).toEqual({
+        ...context,
+        body: other?.answer.body.toString(),
+      });
+      expect(one?.answer.etag).toBe(other?.answer.etag);
+    }
+  };
+
+  it.each([
+    ['without indexes', 'for books', async () => undefined],
+    ['without indexes', 'any', async () => undefined],
+    ['with the indexes of the service', 'for books', () => init(remembering)],
+    ['with the indexes of the service', 'any', () => init(remembering)],
+  ] as const)('give the same bytes %s, ids %s', async (_name, kinds, prepare) => {
+    compared = { memory: 0, database: 0 };
+    await remembering.database.db.dropCollection('markets');
+    await prepare();
+    await insert(150, kinds);
+    for (let round = 0; round < 3; round += 1) {
+      await told();
+      for (const scope of SCOPES) await compare(scope);
+      await change();
+      await insert(20, kinds);
+    }
+    if (kinds === 'for books') expect(compared.memory).toBeGreaterThan(compared.database);
+  });
+
+  it('give the same bytes where UTF-8 is broken', async () => {
+    compared = { memory: 0, database: 0 };
+    await remembering.database.db.dropCollection('markets');
+    const broken = [
+      { ...aMarket({ eventId: 'e' }), _id: 'id ??1' },
+      { ...aMarket({ eventId: 'e' }), _id: 'id ??2' },
+      { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: 1 },
+      { ...aMarket({ eventId: 'f', name: '??' }), _id: 2 },
+      { ...aMarket({ eventId: 'f' }), _id: 3 },
+    ];
+    await insertBroken(broken);
+    for (let round = 0; round < 2; round += 1) {
+      await told();
+      for (const scope of SCOPES) await compare(scope);
+      await markets().updateMany({}, { $set: { marketStatus: 'CLOSED' } });
+    }
+    expect(compared.memory).toBeGreaterThan(0);
+  });
+
+  /** Inserts documents with bytes that are no UTF-8 in the place of `??`, past the driver, which refuses. */
+  async function insertBroken(documents: readonly object[]): Promise<void> {
+    const $db = remembering.database.db.databaseName;
+    const command = Buffer.from(BSON.serialize({ insert: 'markets', documents, $db }));
+    for (let at = command.indexOf('??'); at >= 0; at = command.indexOf('??')) {
+      command.set([0xff, 0xfe], at);
+    }
+    const message = Buffer.concat([Buffer.alloc(16 + 4 + 1), command]);
+    message.writeInt32LE(message.length, 0);
+    message.writeInt32LE(OP_MSG, 12);
+    const [, port = ''] = /:(\d+)/.exec(remembering.config.mongodbUri ?? '') ?? [];
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(message);
+    const [reply] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    expect(BSON.deserialize(reply.subarray(16 + 4 + 1))).toMatchObject({
+      ok: 1,
+      n: documents.length,
+    });
+  }
+});
+
+const OP_MSG = 2_013;
+
+async function init({ database }: TestApp): Promise<void> {
+  await initDatabase(database.connection);
+}
