@@ -56,7 +56,7 @@ export class HttpConnection {
       return;
     }
     this.unread = Buffer.alloc(0);
-    const head = bytes.latin1Slice(0, headBytes);
+    const head = bytes.toString('latin1', 0, headBytes);
     const status = Number(head.slice(9, 12));
     const bodyBytes = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
     this.begun = { status, bodyBytes, etag: /\r\netag: ([^\r]+)/i.exec(head)?.[1] };

@@ -13,6 +13,7 @@ import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
+import { refusalOf } from './telemetry/request-outcome.js';
 import { traceRequests } from './telemetry/tracing.js';
 import { noteRequests, watchRequests } from './telemetry/request-watch.js';
 
@@ -25,7 +26,9 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
     abortOnError: false,
   });
   app.set('trust proxy', config.trustProxy);
-  app.use(watchRequests(noteRequests(logger, app.get(Metrics))));
+  const note = noteRequests(logger, app.get(Metrics));
+  adapter.onRefusal = (requestId, problem) => note(refusalOf(requestId, problem));
+  app.use(watchRequests(note));
   const tracing = traceRequests();
   if (tracing) app.use(tracing);
   app.use(requestContext);

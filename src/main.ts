@@ -1,46 +1,6 @@
 import './early-signals.js';
-import { Logger } from '@nestjs/common';
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { AddressInfo } from 'node:net';
-import { createApp } from './app.setup.js';
-import { ConfigError, loadConfig, type Config } from './config.js';
-import { DatabaseInit } from './database/database-init.js';
-import { Database } from './database/database.js';
-import { openEmbedded } from './database/embedded/embedded.js';
-import { prepareDemo } from './demo/prepare-demo.js';
-import { welcome } from './demo/welcome.js';
-import { shutDownOnSignal } from './shutdown.js';
-import { createLogger } from './telemetry/logger.js';
+import { startTracing } from './telemetry/tracing.js';
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
-
-async function start(): Promise<void> {
-  const given = loadConfig();
-  const embedded = given.mongodbUri ? undefined : await openEmbedded(given.embeddedDbPath, say);
-  try {
-    const config: Config = { ...given, mongodbUri: given.mongodbUri ?? embedded?.uri };
-    const app = await createApp(config, createLogger(config));
-    shutDownOnSignal(app, async () => embedded?.close());
-    await app.listen(config.port, config.host);
-    const { port } = app.getHttpServer().address() as AddressInfo;
-    new Logger('Main').log(`Listening on ${config.host}:${port}`);
-    await connect(app, config);
-    if (!embedded) return;
-    await prepareDemo(app);
-    process.stdout.write(welcome(port));
-  } catch (error) {
-    await embedded?.close();
-    throw error;
-  }
-}
-
-/** Brings the database up behind the listening server: until then look-ups are answered 503. */
-async function connect(app: NestExpressApplication, { dbInit }: Config): Promise<void> {
-  await app.get(Database).connectEventually();
-  if (dbInit) await app.get(DatabaseInit).run();
-}
-
-start().catch((error: unknown) => {
-  say(error instanceof ConfigError ? error.message : `Could not start: ${String(error)}`);
-  process.exit(1);
-});
+// Before the modules that are traced are loaded.
+await startTracing();
+await import('./server.js');

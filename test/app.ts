@@ -1,5 +1,4 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { pino } from 'pino';
 import supertest from 'supertest';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
@@ -8,6 +7,7 @@ import { createApp } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { initDatabase } from '../src/database/init.js';
+import { createLogger } from '../src/telemetry/logger.js';
 import { testDatabaseUri } from './mongo.js';
 
 export interface TestApp {
@@ -37,7 +37,7 @@ export async function createTestApp(overrides: Partial<Config> = {}): Promise<Te
     ...overrides,
   };
   const logged: string[] = [];
-  const app = await createApp(config, pino({ level: config.logLevel }, collect(logged)));
+  const app = await createApp(config, createLogger(config, collect(logged)));
   const database = app.get(Database);
   await database.connectEventually();
   if (config.dbInit) await initDatabase(database.connection);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 import type { OpenAPIV3_1 } from 'openapi-types';
 import { pino } from 'pino';
@@ -147,41 +148,54 @@ describe('every answer is as the document says:', () => {
     }
   });
 
-  it('while MongoDB is away', async () => {
-    const uri = 'mongodb://127.0.0.1:1/nobody';
-    const config = Object.assign(new Config(), { mongodbUri: uri });
-    const app = await createApp(config, pino({ level: 'silent' }));
-    await app.listen(0, '127.0.0.1');
-    const { port } = app.getHttpServer().address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}`;
+  describe('while MongoDB is away', () => {
+    let away: NestExpressApplication;
+    let url: string;
 
-    for (const { route } of LOOKUPS) {
+    beforeAll(async () => {
+      const config = Object.assign(new Config(), { mongodbUri: 'mongodb://127.0.0.1:1/nobody' });
+      away = await createApp(config, pino({ level: 'silent' }));
+      await away.listen(0, '127.0.0.1');
+      const { port } = away.getHttpServer().address() as AddressInfo;
+      url = `http://127.0.0.1:${port}`;
+    });
+
+    afterAll(() => away.close());
+
+    it.each(LOOKUPS)('from GET $route/{$id}', async ({ route }) => {
       const path = `${route}/${ID}`;
-      expect(await askFor({ path, headers: { 'X-API-Key': generateKey() } }, url)).toEqual(
-        documented(503),
-      );
-      expect(await askFor({ path, headers: { 'X-API-Key': 'x' } }, url)).toEqual(documented(401));
-    }
-    expect(await askFor({ path: '/health/ready' }, url)).toEqual(documented(503));
-    expect(await askFor({ path: '/health/live' }, url)).toEqual(documented(200));
-    await app.close();
+      const askAs = (key: string) => askFor({ path, headers: { 'X-API-Key': key } }, url);
+
+      expect(await askAs(generateKey())).toEqual(documented(503));
+      expect(await askAs('x')).toEqual(documented(401));
+    });
+
+    it('from the probes', async () => {
+      expect(await askFor({ path: '/health/ready' }, url)).toEqual(documented(503));
+      expect(await askFor({ path: '/health/live' }, url)).toEqual(documented(200));
+    });
   });
 
-  it('while MongoDB is too slow', async () => {
-    const { db } = service.database.connection;
-    const admin = db?.admin();
-    const data = {
-      failCommands: ['aggregate', 'find'],
-      blockConnection: true,
-      blockTimeMS: 1_500,
-      namespace: `${db?.databaseName}.markets`,
-    };
-    await admin?.command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data });
+  describe('while MongoDB is too slow', () => {
+    const fail = (mode: string, data?: object) =>
+      service.database.connection.db
+        ?.admin()
+        .command({ configureFailPoint: 'failCommand', mode, ...(data && { data }) });
 
-    for (const { route } of LOOKUPS)
+    beforeAll(() =>
+      fail('alwaysOn', {
+        failCommands: ['aggregate', 'find'],
+        blockConnection: true,
+        blockTimeMS: 1_500,
+        namespace: `${service.database.connection.name}.markets`,
+      }),
+    );
+
+    afterAll(() => fail('off'));
+
+    it.each(LOOKUPS)('from GET $route/{$id}', async ({ route }) => {
       expect(await askFor({ path: `${route}/${ID}` })).toEqual(documented(504));
-
-    await admin?.command({ configureFailPoint: 'failCommand', mode: 'off' });
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   BSON,
   Decimal128,
@@ -16,7 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import type { MarketsQuery } from '../src/markets/markets-query.dto.js';
-import { MarketsService, type ServedAnswer } from '../src/markets/markets.service.js';
+import { MarketsService } from '../src/markets/markets.service.js';
 import type { Scope } from '../src/markets/scope.js';
 import { initDatabase } from '../src/database/init.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -159,15 +159,16 @@ describe('memory and MongoDB', () => {
   let remembering: TestApp;
   let forgetful: TestApp;
   let serial = 0;
-  let compared = { memory: 0, database: 0 };
+  let compared: Record<'memory' | 'database', number>;
 
-  beforeAll(async () => {
+  beforeEach(async () => {
+    compared = { memory: 0, database: 0 };
     const mongodbUri = testDatabaseUri();
     remembering = await createTestApp({ mongodbUri, dbInit: false });
     forgetful = await createTestApp({ mongodbUri, dbInit: false, cacheMaxMb: 0 });
   });
 
-  afterAll(async () => {
+  afterEach(async () => {
     await remembering?.database.db.dropDatabase();
     await remembering?.close();
     await forgetful?.close();
@@ -203,7 +204,8 @@ describe('memory and MongoDB', () => {
         () => markets().deleteOne(filter),
       ]);
       await write().catch((error: unknown) => {
-        if (!String(error).includes('parallel arrays')) throw error;
+        // An index refused it.
+        if (!/parallel arrays|duplicate key/.test(String(error))) throw error;
       });
     }
   };
@@ -211,36 +213,34 @@ describe('memory and MongoDB', () => {
   const told = async (): Promise<void> => {
     const now = performance.now();
     const feed = remembering.app.get(ChangeFeed);
-    while (performance.now() - feed.ageMs < now) await delay(5);
+    while (performance.now() - feed.ageMs < now) {
+      if (performance.now() > now + 10_000) throw new Error(`The feed: ${feed.blindBecause}`);
+      await delay(5);
+    }
   };
 
   const compare = async (scope: Scope) => {
     for (let times = 0; times < 6; times += 1) {
       const query = aQuery(random);
-      const [one, other]: ServedAnswer[] = await Promise.all(
-        [remembering, forgetful].map((service) =>
-          service.app.get(MarketsService).page(scope, query),
-        ),
-      );
-      compared[one?.source ?? 'database'] += 1;
-      expect(other?.source).toBe('database');
+      const one = await remembering.app.get(MarketsService).page(scope, query);
+      const other = await forgetful.app.get(MarketsService).page(scope, query);
+      compared[one.source] += 1;
+      expect(other.source).toBe('database');
       const context = { seed, scope, query };
-      expect({ ...context, body: one?.answer.body.toString() }).toEqual({
+      expect({ ...context, body: one.answer.body.toString() }).toEqual({
         ...context,
-        body: other?.answer.body.toString(),
+        body: other.answer.body.toString(),
       });
-      expect(one?.answer.etag).toBe(other?.answer.etag);
+      expect(one.answer.etag).toBe(other.answer.etag);
     }
   };
 
   it.each([
-    ['without indexes', 'for books', async () => undefined],
-    ['without indexes', 'any', async () => undefined],
+    ['without indexes', 'for books', () => Promise.resolve()],
+    ['without indexes', 'any', () => Promise.resolve()],
     ['with the indexes of the service', 'for books', () => init(remembering)],
     ['with the indexes of the service', 'any', () => init(remembering)],
   ] as const)('give the same bytes %s, ids %s', async (_name, kinds, prepare) => {
-    compared = { memory: 0, database: 0 };
-    await remembering.database.db.dropCollection('markets');
     await prepare();
     await insert(150, kinds);
     for (let round = 0; round < 3; round += 1) {
@@ -253,8 +253,6 @@ describe('memory and MongoDB', () => {
   });
 
   it('give the same bytes where UTF-8 is broken', async () => {
-    compared = { memory: 0, database: 0 };
-    await remembering.database.db.dropCollection('markets');
     const broken = [
       { ...aMarket({ eventId: 'e' }), _id: 'id ??1' },
       { ...aMarket({ eventId: 'e' }), _id: 'id ??2' },

@@ -13,6 +13,7 @@ import { Database } from '../src/database/database.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { sendRaw } from './raw-http.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
 
@@ -256,6 +257,7 @@ describe('the log', () => {
       route: '/v1/markets/market/provider/:eventId',
       status: 401,
       durationMs: expect.any(Number),
+      code: 'unauthorized',
       authFailure,
       msg: 'request',
     });
@@ -267,6 +269,32 @@ describe('the log', () => {
       route: 'unknown',
       status: 404,
     });
+  });
+
+  it('has the template for a method that is not offered', async () => {
+    const path = '/v1/markets/market/fixture/x';
+    await supertest(logging.url).delete(path).set('X-Request-Id', 'refused-method').expect(405);
+    expect(await logging.log.line({ requestId: 'refused-method' })).toMatchObject({
+      route: FIXTURE_ROUTE,
+      code: 'method_not_allowed',
+    });
+  });
+
+  it('has a line for what the HTTP parser refused, and metrics count it', async () => {
+    const [answer] = await sendRaw(Number(new URL(logging.url).port), 'NONSENSE\r\n\r\n');
+    const requestId = answer?.headers.get('x-request-id');
+    expect(await logging.log.line({ requestId })).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      requestId,
+      method: 'unknown',
+      route: 'unknown',
+      status: 400,
+      durationMs: 0,
+      code: 'invalid_request',
+      msg: 'request',
+    });
+    expect(valueOf(await metricsOf(logging.url), requestsOf('other', 'unknown', 400))).toBe(1);
   });
 
   it('tells of a client that left', async () => {
@@ -322,7 +350,7 @@ describe('the log', () => {
         .get('/v1/markets/market/fixture/x')
         .set('X-API-Key', generateKey())
         .expect(503);
-      await quiet.log.line({ status: 503 });
+      await quiet.log.line({ code: 'database_unavailable' });
       expect(new Set(quiet.log.lines.map(({ level }) => level))).toEqual(new Set(['warn']));
     } finally {
       await quiet.app.close();
@@ -339,11 +367,11 @@ describe('while MongoDB is away', () => {
       const ask = () =>
         supertest(away.url).get('/v1/markets/market/fixture/x').set('X-API-Key', service.key);
       for (let count = 0; count < 50; count += 1) await ask().expect(503);
-      const warning = await away.log.line({ level: 'warn', status: 503 });
+      const warning = await away.log.line({ level: 'warn', code: 'database_unavailable' });
       expect(warning).toEqual({
         level: 'warn',
         time: expect.any(String),
-        status: 503,
+        code: 'database_unavailable',
         count: 1,
         msg: 'Requests fail: MongoDB is away or too slow',
       });

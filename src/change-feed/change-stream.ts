@@ -6,6 +6,7 @@ import {
   type Document,
   type Timestamp,
 } from 'mongodb';
+import { DRIVER_OPTIONS } from '../database/database.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 
@@ -36,6 +37,9 @@ interface CursorReply extends Document {
 
 const EVENTS_AT_A_TIME = 1_000;
 
+/** A command does not take this from its client: one broken string must not end the stream for good. */
+const { enableUtf8Validation } = DRIVER_OPTIONS;
+
 /**
  * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
  * silently, and each answer tells how far the server itself has got.
@@ -63,7 +67,7 @@ export class ChangeStream {
     const askedAt = performance.now();
     const reply = (await db.command(
       { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } },
-      { session },
+      { session, enableUtf8Validation },
     )) as CursorReply;
     const namespace = reply.cursor.ns.slice(reply.cursor.ns.indexOf('.') + 1);
     // The driver makes a number of a small Long, which the server would not take back.
@@ -81,7 +85,7 @@ export class ChangeStream {
         batchSize: EVENTS_AT_A_TIME,
         maxTimeMS: waitMs,
       },
-      { session: this.session },
+      { session: this.session, enableUtf8Validation },
     )) as CursorReply;
     return batchOf(reply, askedAt);
   }

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { ApiKey } from '../api-keys/api-key.schema.js';
+import type { ProblemCode } from './problem.js';
 
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
@@ -15,6 +16,8 @@ export interface ApiRequest extends Request {
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
   apiKey?: ApiKey;
+  /** What it was answered with when it failed: for the log. */
+  problem?: ProblemCode;
   /** Why the key was refused: for the log alone. */
   authFailure?: string;
   /** What the answer was made from: for the log. */

@@ -15,7 +15,9 @@ export function methodCheck(app: Express) {
       return;
     }
     const layers = app.router.stack as unknown as Layer[];
-    const known = layers.some((layer) => layer.route !== undefined && layer.match(request.path));
+    const known = layers.find((layer) => layer.route !== undefined && layer.match(request.path));
+    // For log and metrics.
+    request.route = known?.route;
     throw known ? methodNotAllowed() : new Problem('not_found', 'There is nothing at this path.');
   };
 }

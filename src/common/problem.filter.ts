@@ -38,6 +38,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
     response.destroy();
     return;
   }
+  request.problem = problem.code;
   const body = JSON.stringify(problem.body(request.requestId));
   response.writeHead(problem.getStatus(), {
     ...request.answerHeaders,

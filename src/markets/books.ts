@@ -7,7 +7,7 @@ import { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../change-feed/change.js';
 import { Problem } from '../common/problem.js';
 import { Config } from '../config.js';
-import { Database, READ_BUDGET_MS } from '../database/database.js';
+import { Database, DRIVER_OPTIONS, READ_BUDGET_MS } from '../database/database.js';
 import type { Answer } from './answer.js';
 import { Book, bookEntryOf, type BookEntry } from './book.js';
 import { bookIdOf, REPLACEMENT_CHARACTER } from './id-order.js';
@@ -208,6 +208,8 @@ export class Books implements ChangeListener {
   private async load(scope: Scope): Promise<Book | undefined> {
     const key = scopeKey(scope);
     const afterClusterTime = this.feed.position;
+    // A command does not take them from its client.
+    const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
     const reply = await this.database.read(READ_BUDGET_MS.markets, ({ maxTimeMS, signal }) =>
       this.database.db.command(
         {
@@ -220,7 +222,7 @@ export class Books implements ChangeListener {
           maxTimeMS,
           readConcern: { level: 'snapshot', afterClusterTime },
         },
-        { signal, readPreference: 'primaryPreferred' },
+        { signal, readPreference, enableUtf8Validation },
       ),
     );
     const { firstBatch, id, atClusterTime, ns } = reply['cursor'];

@@ -2,7 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import { MongoServerError } from 'mongodb';
 import type { Model, PipelineStage } from 'mongoose';
-import { Database, READ_BUDGET_MS, type ReadOptions } from '../database/database.js';
+import {
+  Database,
+  DRIVER_OPTIONS,
+  READ_BUDGET_MS,
+  type ReadOptions,
+} from '../database/database.js';
 import { TAKE_MAX } from '../common/page.js';
 import { answerOf, type Answer } from './answer.js';
 import { Books } from './books.js';
@@ -19,8 +24,8 @@ export interface ServedAnswer {
 
 type StoredMarket = Record<string, unknown>;
 
-/** SnapshotTooOld and SnapshotUnavailable. */
-const SNAPSHOT_GONE = new Set([239, 246]);
+/** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
+const SNAPSHOT_GONE = new Set([175, 239, 246]);
 
 @Injectable()
 export class MarketsService {
@@ -68,6 +73,8 @@ export class MarketsService {
     const count = { coll: collection, pipeline: [match, { $count: 'itemCount' as const }] };
     const pipeline = [match, ...pageStages(query), { $unionWith: count }];
     const readConcern = { level: 'snapshot' as const };
+    // A command does not take them from its client.
+    const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
     // The bare command: a cursor object for one batch costs a quarter of the read.
     const { cursor } = await this.database.db.command(
       {
@@ -77,7 +84,7 @@ export class MarketsService {
         readConcern,
         maxTimeMS,
       },
-      { ...rest, readPreference: 'primaryPreferred' },
+      { ...rest, readPreference, enableUtf8Validation },
     );
     const isWhole = String(cursor.id) === '0';
     // Only documents so large that a page exceeds the 16 MB of one reply come in several.

@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import type { ApiRequest } from '../common/api-request.js';
+import type { Problem, ProblemCode } from '../common/problem.js';
 
 /** Any path that is no route of ours, in log and metrics. */
 export const UNKNOWN_ROUTE = 'unknown';
@@ -18,6 +19,8 @@ export interface RequestOutcome {
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
+  /** The problem's code, if it failed. */
+  readonly code?: ProblemCode;
   readonly keyId?: string;
   readonly authFailure?: string;
   readonly source?: 'memory' | 'database';
@@ -27,17 +30,30 @@ export interface RequestOutcome {
 }
 
 export function outcomeOf(request: ApiRequest, response: Response): RequestOutcome {
-  const { apiKey, authFailure, method, requestId, served, startedAt } = request;
+  const { apiKey, authFailure, method, problem, requestId, served, startedAt } = request;
   return {
     requestId,
     method,
     route: routeOf(request),
     status: response.headersSent ? response.statusCode : CLIENT_GONE,
     durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+    ...(problem && { code: problem }),
     ...(apiKey && { keyId: apiKey.id }),
     ...(authFailure && { authFailure }),
     ...served,
     ...(!response.writableFinished && { aborted: true }),
+  };
+}
+
+/** Of a request that the HTTP parser refused: nothing of it could be read. */
+export function refusalOf(requestId: string, problem: Problem): RequestOutcome {
+  return {
+    requestId,
+    method: 'unknown',
+    route: UNKNOWN_ROUTE,
+    status: problem.getStatus(),
+    durationMs: 0,
+    code: problem.code,
   };
 }
 

@@ -26,7 +26,7 @@ export function noteRequests(logger: Logger, metrics: Metrics): NoteRequest {
     if (!isOutage(outcome)) return;
     const count = failures.count();
     if (count === undefined) return;
-    logger.warn({ status: outcome.status, count }, 'Requests fail: MongoDB is away or too slow');
+    logger.warn({ code: outcome.code, count }, 'Requests fail: MongoDB is away or too slow');
   };
 }
 

@@ -71,12 +71,10 @@ export class History {
   /** Judges an answer; to be called when it is there, before anything else can happen. */
   judge({ lookup, shown, start, end }: Read): Verdict {
     const states = this.states.get(lookup.scope) ?? [EVER_EMPTY];
-    for (const state of states.toReversed()) {
-      if (state.from <= end && shows(state, lookup, shown)) {
-        return { staleMs: Math.max(0, start - state.until) };
-      }
-    }
-    return {};
+    const state = states.findLast(({ from, markets }) => {
+      return from <= end && shows(markets, lookup, shown);
+    });
+    return state ? { staleMs: Math.max(0, start - state.until) } : {};
   }
 
   private take({ stored = [], removed = [] }: Step, from: number): State[] {
@@ -94,8 +92,9 @@ export class History {
       const kept = last.markets.filter(({ id }) => !changed.has(String(id)));
       const added = stored.filter((market) => scopesOf(market).includes(scope));
       const markets = [...kept, ...added].toSorted(byId);
-      const remembered = states.filter(({ until }) => until > from - REMEMBERED_MS);
-      this.states.set(scope, [...remembered, { markets, from, until: Infinity }]);
+      while (states[0] && states[0].until < from - REMEMBERED_MS) states.shift();
+      states.push({ markets, from, until: Infinity });
+      this.states.set(scope, states);
       return last;
     });
   }
@@ -103,7 +102,7 @@ export class History {
 
 const EVER_EMPTY: State = { markets: [], from: -Infinity, until: Infinity };
 
-function shows({ markets }: State, lookup: Lookup, shown: Shown): boolean {
+function shows(markets: readonly ModelMarket[], lookup: Lookup, shown: Shown): boolean {
   const { page, take, marketMoment, marketType } = lookup;
   const matching = markets.filter(
     (market) =>

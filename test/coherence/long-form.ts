@@ -46,8 +46,8 @@ const PHASES: readonly Phase[] = [
   { name: 'standalone', mongod: { members: 0 }, upheavals: true, reads: 15_000 },
 ];
 
-/** The longest that one phase may take, in ms. */
-const PHASE_MS = 180_000;
+/** The longest that one phase may take, in ms: on a slow machine. */
+const PHASE_MS = 600_000;
 const START_MS = 60_000;
 
 const tallies = new Map<string, Tally>();
@@ -77,6 +77,7 @@ describe('coherence of answers with the database, long form', () => {
       });
       tallies.set(name, tally);
       expect({ seed, wrong: tally.wrong }).toEqual({ seed, wrong: [] });
+      expect(tally.reads).toBeGreaterThanOrEqual(phase.reads);
     },
     PHASE_MS + START_MS,
   );

@@ -32,11 +32,13 @@ interface Response {
 const PATIENCE_MS = 20_000;
 
 const REMEMBERED_ANSWERS = 2_000;
+const REMEMBERED_FORMS = 20_000;
 
 /** Clients that look up random pages over their own connections, and have each answer judged. */
 export class Readers {
   private readonly agent: Agent;
   private readonly remembered = new Map<string, Response>();
+  private readonly forms = new Map<string, string>();
   private readonly scopes: readonly ScopeName[];
   private stopped = false;
   private readonly loops: Promise<void>[];
@@ -86,7 +88,7 @@ export class Readers {
     }
     if (status === 200) this.remember(url, response);
     const { data, meta } = JSON.parse(shown.body) as { data: unknown[]; meta: object };
-    const markets = data.map(comparable);
+    const markets = data.map((market) => this.comparable(market));
     const verdict = this.history.judge({
       lookup,
       shown: { markets, meta: { ...meta } },
@@ -95,6 +97,15 @@ export class Readers {
     });
     const isOfNoState = verdict.staleMs === undefined;
     this.report({ url, start, end, status, verdict, ...(isOfNoState && { body: shown.body }) });
+  }
+
+  /** Most markets look as they did when they were last read. */
+  private comparable(market: unknown): string {
+    const text = JSON.stringify(market);
+    const form = this.forms.get(text) ?? comparable(market);
+    if (this.forms.size >= REMEMBERED_FORMS) this.forms.clear();
+    this.forms.set(text, form);
+    return form;
   }
 
   private remember(url: string, response: Response): void {

@@ -2,6 +2,7 @@ import type { Tally } from './tally.js';
 
 const COLUMNS = [
   'phase',
+  'faults',
   'writes',
   'reads',
   'memory %',
@@ -20,6 +21,7 @@ const COLUMNS = [
 export function table(tallies: ReadonlyMap<string, Tally>): string {
   const rows = [...tallies].map(([phase, tally]) => [
     phase,
+    tally.faultCount,
     tally.writes,
     tally.reads,
     ((100 * tally.fromMemory) / tally.reads).toFixed(0),

@@ -66,6 +66,11 @@ export class Tally {
     return sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
   }
 
+  /** How many faults there were. */
+  get faultCount(): number {
+    return this.faults.length;
+  }
+
   private isFaulty(from: number, until: number): boolean {
     return this.faults.some((fault) => fault.from <= until && fault.until >= from);
   }

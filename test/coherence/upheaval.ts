@@ -41,7 +41,8 @@ export class Upheaval {
     await this.db.renameCollection(MARKETS, ELSEWHERE);
     gone();
     const back = this.history.begin([{ stored: all }]);
-    await this.db.renameCollection(ELSEWHERE, MARKETS);
+    // The service may have made the collection that it missed.
+    await this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true });
     back();
   }
 
