@@ -44,9 +44,12 @@ function redisUrl(text: string): string {
   throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
 }
 
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text;
+}
+
 function origins(text: string): readonly string[] {
   const all = text.split(',').map((origin) => origin.trim());
-  const isOrigin = (origin: string) => URL.canParse(origin) && new URL(origin).origin === origin;
   if (all.every((origin) => origin === '*' || isOrigin(origin))) return all;
   throw new SettingFault('must be origins such as https://example.com, separated by commas, or *');
 }

@@ -177,13 +177,8 @@ describe('every answer is as the document says:', () => {
   });
 
   describe('while MongoDB is too slow', () => {
-    const fail = (mode: string, data?: object) =>
-      service.database.connection.db
-        ?.admin()
-        .command({ configureFailPoint: 'failCommand', mode, ...(data && { data }) });
-
     beforeAll(() =>
-      fail('alwaysOn', {
+      setFailPoint('alwaysOn', {
         failCommands: ['aggregate', 'find'],
         blockConnection: true,
         blockTimeMS: 1_500,
@@ -191,7 +186,7 @@ describe('every answer is as the document says:', () => {
       }),
     );
 
-    afterAll(() => fail('off'));
+    afterAll(() => setFailPoint('off'));
 
     it.each(LOOKUPS)('from GET $route/{$id}', async ({ route }) => {
       expect(await askFor({ path: `${route}/${ID}` })).toEqual(documented(504));
@@ -222,6 +217,11 @@ describe('without a key', () => {
     expect(inDocument.toSorted()).toEqual(routes.toSorted());
   });
 });
+
+async function setFailPoint(mode: 'alwaysOn' | 'off', data?: object): Promise<void> {
+  const admin = service.database.connection.db?.admin();
+  await admin?.command({ configureFailPoint: 'failCommand', mode, ...(data && { data }) });
+}
 
 /** Asks, and looks up what the document does not foresee in the answer. */
 async function askFor(request: Ask, url = service.url) {
