@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MARKET_MOMENTS, MARKET_TYPES, type Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -16,6 +17,8 @@ const SOURCES = [
 
 /** After a change in MongoDB, answers show it. Milliseconds. */
 const FRESH_WITHIN_MS = 250;
+
+const PAUSE_MS = 5;
 
 describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
   beforeAll(async () => {
@@ -212,7 +215,9 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
 
       const seen: string[] = [];
       for (let page = 1, more = true; more; page += 1) {
-        const { body } = await service.get(`${lookup.route}/${id}?take=23&page=${page}`);
+        const { body } = await service
+          .get(`${lookup.route}/${id}?take=23&page=${page}`)
+          .expect(200);
         seen.push(...body.data.map(({ marketId }: Market) => marketId));
         more = body.meta.hasNextPage;
       }
@@ -598,7 +603,7 @@ async function storeAll(markets: readonly object[]): Promise<void> {
 }
 
 function delayFreshness(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, FRESH_WITHIN_MS));
+  return delay(FRESH_WITHIN_MS);
 }
 
 /** Where the last answer came from, once its request is logged. */
@@ -620,11 +625,14 @@ async function getRaw(path: string): Promise<{ status: number; body: { data: Mar
   return { status: answer?.status ?? 0, body: JSON.parse(answer?.body ?? '') };
 }
 
-/** Does something again and again until told to stop. */
+/** Does something again and again until told to stop, with room for others on a small machine. */
 function whileRepeating(work: (round: number) => Promise<void>): () => Promise<void> {
   const stop = new AbortController();
   const done = (async () => {
-    for (let round = 1; !stop.signal.aborted; round += 1) await work(round);
+    for (let round = 1; !stop.signal.aborted; round += 1) {
+      await work(round);
+      await delay(PAUSE_MS);
+    }
   })();
   return async () => {
     stop.abort();

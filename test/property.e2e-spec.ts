@@ -174,7 +174,7 @@ describe('memory and MongoDB', () => {
     await forgetful?.close();
   });
 
-  const markets = (): Collection<Document> => remembering.database.db.collection('markets');
+  const markets = (): Collection => remembering.database.db.collection('markets');
 
   const insert = async (count: number, kinds: 'for books' | 'any') => {
     const documents = Array.from({ length: count }, () =>
@@ -195,7 +195,7 @@ describe('memory and MongoDB', () => {
     for (let times = 0; times < 40; times += 1) {
       const filter = random.pick(all);
       const { _id, ...fields } = oddMarket(random, filter._id);
-      const [field = ''] = random.pick(Object.entries(fields));
+      const [field] = random.pick(Object.entries(fields));
       const write = random.pick<() => Promise<unknown>>([
         () => markets().updateOne(filter, { $set: { [field]: fields[field] as unknown } }),
         () => markets().updateOne(filter, { $set: fields }),
@@ -220,7 +220,7 @@ describe('memory and MongoDB', () => {
   };
 
   const compare = async (scope: Scope) => {
-    for (let times = 0; times < 6; times += 1) {
+    for (let times = 0; times < 5; times += 1) {
       const query = aQuery(random);
       const one = await remembering.app.get(MarketsService).page(scope, query);
       const other = await forgetful.app.get(MarketsService).page(scope, query);
@@ -243,13 +243,15 @@ describe('memory and MongoDB', () => {
   ] as const)('give the same bytes %s, ids %s', async (_name, kinds, prepare) => {
     await prepare();
     await insert(150, kinds);
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       await told();
       for (const scope of SCOPES) await compare(scope);
       await change();
       await insert(20, kinds);
     }
-    if (kinds === 'for books') expect(compared.memory).toBeGreaterThan(compared.database);
+    // Scopes whose markets have ids that memory can't order are left to MongoDB.
+    const fewest = kinds === 'for books' ? compared.database : 0;
+    expect(compared.memory).toBeGreaterThan(fewest);
   });
 
   it('give the same bytes where UTF-8 is broken', async () => {

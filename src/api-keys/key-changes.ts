@@ -20,6 +20,7 @@ export class KeyChanges implements ChangeListener {
   committed({ changes }: Commit): void {
     for (const change of changes) {
       if (change.kind === 'replaced') this.verifier.forgetAll();
+      else if (change.kind === 'stored') this.verifier.update(String(change.id), change.document);
       else this.verifier.forget(String(change.id));
     }
   }

@@ -3,6 +3,7 @@ import { InjectModel } from '@nestjs/mongoose';
 import { LRUCache } from 'lru-cache';
 import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Problem } from '../common/problem.js';
 import { Database, READ_BUDGET_MS } from '../database/database.js';
 import { StoredApiKey, type ApiKey } from './api-key.schema.js';
@@ -94,6 +95,13 @@ export class KeyVerifier {
     this.unknown.delete(id);
   }
 
+  /** Drops what is remembered of a record that is stored otherwise now. */
+  update(id: string, stored: object): void {
+    const remembered = this.known.peek(id);
+    this.unknown.delete(id);
+    if (remembered && !isDeepStrictEqual(remembered.record, stored)) this.forget(id);
+  }
+
   forgetAll(): void {
     this.forgottenAt = performance.now();
     this.known.clear();
@@ -164,7 +172,10 @@ export class KeyVerifier {
     const filter: object = { _id: { $in: ids } };
     try {
       return await this.database.read(READ_BUDGET_MS.key, (options) =>
-        this.model.collection.find<StoredApiKey>(filter, options).batchSize(ids.length).toArray(),
+        this.model.collection
+          .find<StoredApiKey>(filter, options)
+          .batchSize(ids.length + 1)
+          .toArray(),
       );
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;

@@ -19,7 +19,7 @@ export function storedForm(market: ModelMarket) {
   return {
     _id: id,
     provider: 'Northbook',
-    marketId: `market-${id}`,
+    marketId: `market-${String(id)}`,
     eventId: typeof eventId === 'string' ? eventId : [...eventId],
     fixtureId,
     marketMoment,
@@ -34,7 +34,7 @@ export function storedForm(market: ModelMarket) {
 /** The stored fields that tell the version. */
 export function versionFields({ id, version }: ModelMarket) {
   return {
-    name: `${id} v${version}`,
+    name: `${String(id)} v${version}`,
     updatedAt: new Date(CREATED_AT.getTime() + version),
     runners: [
       { runnerId: 'over', name: 'Over 2.5', price: 1 + version / 1_000, line: '2.5' },

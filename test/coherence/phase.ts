@@ -9,7 +9,7 @@ import { Readers } from './readers.js';
 import type { Service } from './services.js';
 import { Tally } from './tally.js';
 import { Upheaval } from './upheaval.js';
-import { plot, Writer } from './writer.js';
+import { plotOf, Writer } from './writer.js';
 
 export interface PhaseOptions {
   /** The phase ends when so many answers are judged, but no later than after this time. */
@@ -50,7 +50,7 @@ export async function runPhase(
   const name = databaseName(mongod.uri);
   await client.db(name).collection('markets').deleteMany({});
   const writers = PLOT_SIZES.map(
-    (size, index) => new Writer(client, name, plot('abc'.charAt(index), size), history, random),
+    (size, index) => new Writer(client, name, plotOf('abc'.charAt(index), size), history, random),
   );
   await Promise.all(writers.map((writer) => writer.refill()));
   const upheaval = new Upheaval(client.db(name), history, writers, random, isReplicaSet);

@@ -18,8 +18,8 @@ export interface Service {
 
 /** The service within the process of the test. */
 export async function startInProcess(mongodbUri: string): Promise<Service> {
-  const { url, key, close } = await createTestApp({ mongodbUri, logLevel: 'warn' });
-  return { url, key, stop: close };
+  const service = await createTestApp({ mongodbUri, logLevel: 'warn' });
+  return { url: service.url, key: service.key, stop: () => service.close() };
 }
 
 const PROGRAM = 'dist/main.js';

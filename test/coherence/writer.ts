@@ -35,7 +35,7 @@ export interface Plot {
   readonly size: number;
 }
 
-export function plot(name: string, size: number): Plot {
+export function plotOf(name: string, size: number): Plot {
   const ids = (kind: string) => [0, 1, 2].map((index) => `${name}-${kind}/${index}`);
   return { name, events: ids('event'), fixtures: ids('fixture'), size };
 }
