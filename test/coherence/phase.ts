@@ -30,6 +30,9 @@ const PLOT_SIZES = [120, 24, 12];
 /** Writes of each writer between two upheavals. */
 const WRITES_IN_A_ROUND = 60;
 
+/** A writer rests for less than this after each write, so that there is time for many reads. */
+const LULL_MS = 10;
+
 const BETWEEN_FAULTS_MS = 1_500;
 
 /** Writes, reads and judges until enough is known. */
@@ -93,6 +96,7 @@ async function writeRound(
 ): Promise<void> {
   for (let count = 0; count < WRITES_IN_A_ROUND && !isDone(); count += 1) {
     await writer.change(withTransactions);
+    await delay(writer.random.below(LULL_MS));
   }
 }
 

@@ -57,7 +57,7 @@ export class Writer {
     database: string,
     readonly plot: Plot,
     private readonly history: History,
-    private readonly random: Random,
+    readonly random: Random,
   ) {
     this.session = client.startSession();
     this.collection = client.db(database).collection('markets');
