@@ -24,6 +24,9 @@ export interface ServedAnswer {
 
 type StoredMarket = Record<string, unknown>;
 
+/** A total order that never changes: pages neither overlap nor skip. */
+const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
+
 /** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
 const SNAPSHOT_GONE = new Set([175, 239, 246]);
 
@@ -71,7 +74,7 @@ export class MarketsService {
     const { maxTimeMS, ...rest } = options;
     const collection = this.markets.collection.name;
     const count = { coll: collection, pipeline: [match, { $count: 'itemCount' as const }] };
-    const pipeline = [match, ...pageStages(query), { $unionWith: count }];
+    const pipeline = [match, IN_ORDER, ...pageStages(query), { $unionWith: count }];
     const readConcern = { level: 'snapshot' as const };
     // A command does not take them from its client.
     const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
@@ -109,7 +112,7 @@ export class MarketsService {
       .aggregate<{ markets: StoredMarket[]; total: { itemCount: number }[] }>(
         [
           match,
-          { $sort: { _id: 1 } },
+          IN_ORDER,
           { $facet: { markets: pageStages(query), total: [{ $count: 'itemCount' }] } },
         ],
         options,
@@ -125,10 +128,5 @@ function isSnapshotGone(error: unknown): boolean {
 }
 
 function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineStage[] {
-  return [
-    { $sort: { _id: 1 } },
-    { $skip: (page - 1) * take },
-    { $limit: take },
-    { $project: MARKET_PROJECTION },
-  ];
+  return [{ $skip: (page - 1) * take }, { $limit: take }, { $project: MARKET_PROJECTION }];
 }
