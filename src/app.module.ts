@@ -12,6 +12,7 @@ import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
+import { MemoryMetrics } from './telemetry/memory-metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** The service. What every request meets stands here, in its order, so that no test can forget it. */
@@ -31,6 +32,7 @@ export class AppModule {
       ],
       providers: [
         KeyChanges,
+        MemoryMetrics,
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_PIPE, useClass: InputPipe },

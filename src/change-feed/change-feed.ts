@@ -52,6 +52,12 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Why nothing is told at present, or nothing. */
   blindBecause: string | undefined = 'not started';
 
+  /** Changes told since the start. */
+  eventsTold = 0;
+
+  /** Time between the last change that was told and its telling, by the two machines' clocks. Milliseconds. */
+  lagMs = 0;
+
   constructor(
     private readonly config: Config,
     private readonly database: Database,
@@ -168,6 +174,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       for (const listener of listeners) listener.committed(commit);
     }
     this.resumeToken = last._id;
+    this.eventsTold += events.length;
+    if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
     this.toldUpTo = last.clusterTime;
   }
 

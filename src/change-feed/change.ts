@@ -31,6 +31,8 @@ export interface ChangeEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
   readonly clusterTime: Timestamp;
+  /** Since MongoDB 6.0. */
+  readonly wallTime?: Date;
   readonly ns?: { readonly coll?: string };
   readonly to?: { readonly coll?: string };
   readonly documentKey?: { readonly _id: unknown };

@@ -17,6 +17,7 @@ import mongoose, { type Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { Problem } from '../common/problem.js';
+import { OncePer } from '../telemetry/once-per.js';
 
 /** Unknown paths in a Mongoose query are a programming error, never an empty or a full answer. */
 mongoose.set('strictQuery', 'throw');
@@ -93,6 +94,7 @@ export class Database implements OnApplicationShutdown {
   private readonly logger = new Logger(Database.name);
   private topology: TopologyDescription | undefined;
   private closed = false;
+  private readonly refusals = new OncePer(1_000);
   private reading = 0;
 
   /** Set by the change feed. A secondary that reads in place of a lost primary waits until it has got there. */
@@ -220,13 +222,19 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
+  private warnOfRefusal({ codeName, code }: MongoServerError): void {
+    const count = this.refusals.count();
+    if (count === undefined) return;
+    this.logger.error({ count }, `MongoDB refuses reads: ${codeName ?? code}`);
+  }
+
   private problemOf(error: unknown): unknown {
     if (!(error instanceof MongoError) && !(error instanceof mongoose.Error)) return error;
     if (error.name === 'MongoWaitQueueTimeoutError') return overloaded();
     if (error instanceof MongoNetworkTimeoutError) return timeout();
     if (error instanceof MongoServerError) {
       if (error.code === MAX_TIME_MS_EXPIRED) return timeout();
-      this.logger.error(`MongoDB refused a read: ${error.codeName ?? error.code}`);
+      this.warnOfRefusal(error);
     }
     return unavailable();
   }

@@ -10,6 +10,6 @@ import { MarketsService } from './markets.service.js';
   imports: [MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }])],
   controllers: [MarketsController],
   providers: [MarketsService, Books, CollectionKeeper],
-  exports: [MongooseModule],
+  exports: [MongooseModule, Books],
 })
 export class MarketsModule {}

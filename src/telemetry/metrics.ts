@@ -20,8 +20,8 @@ export const AUTH_FAILURES = [
 /** Whose limit a request ran into: its key's, or that of the address for refused keys. */
 export const LIMITS = ['key', 'address'] as const;
 
-/** A gauge that is read at each scrape: assign `read` once, and it never goes stale. */
-export interface ReadGauge {
+/** A figure that is read at each scrape: assign `read` once, and it never goes stale. */
+export interface ReadFigure {
   read: () => number;
 }
 
@@ -72,7 +72,7 @@ export class Metrics {
     'change_feed_up',
     '1 while the change feed tells what changes in MongoDB, else 0.',
   );
-  readonly changeFeedEvents = this.counter(
+  readonly changeFeedEvents = this.readCounter(
     'change_feed_events_total',
     'Changes that the feed has told.',
   );
@@ -128,13 +128,27 @@ export class Metrics {
     return new Counter({ name, help, registers: [this.registry] });
   }
 
-  private gauge(name: string, help: string): ReadGauge {
-    const source: ReadGauge = { read: () => 0 };
+  private gauge(name: string, help: string): ReadFigure {
+    const source: ReadFigure = { read: () => 0 };
     const gauge: Gauge = new Gauge({
       name,
       help,
       registers: [this.registry],
       collect: (): void => gauge.set(source.read()),
+    });
+    return source;
+  }
+
+  private readCounter(name: string, help: string): ReadFigure {
+    const source: ReadFigure = { read: () => 0 };
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect: (): void => {
+        counter.reset();
+        counter.inc(source.read());
+      },
     });
     return source;
   }

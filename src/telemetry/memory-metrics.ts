@@ -1,0 +1,17 @@
+import { Injectable } from '@nestjs/common';
+import { ChangeFeed } from '../change-feed/change-feed.js';
+import { Books } from '../markets/books.js';
+import { Metrics } from './metrics.js';
+
+/** Shows what memory holds, and how far the change feed is to be trusted. */
+@Injectable()
+export class MemoryMetrics {
+  constructor(metrics: Metrics, books: Books, feed: ChangeFeed) {
+    metrics.cacheBytes.read = () => books.bytes;
+    metrics.cacheBooks.read = () => books.count;
+    metrics.changeFeedUp.read = () => Number(feed.blindBecause === undefined);
+    metrics.changeFeedEvents.read = () => feed.eventsTold;
+    metrics.changeFeedLag.read = () => feed.lagMs / 1_000;
+    metrics.changeFeedAge.read = () => feed.ageMs / 1_000;
+  }
+}
