@@ -6,7 +6,9 @@ const FIELDS = [
   '_id createdAt updatedAt provider name marketId eventId marketMoment marketStatus marketType',
   'runners fixtureId',
 ];
-const projection = Object.fromEntries(FIELDS.flatMap((names) => names.split(' ')).map((name) => [name, 1]));
+const projection = Object.fromEntries(
+  FIELDS.flatMap((names) => names.split(' ')).map((name) => [name, 1]),
+);
 
 const [uri = '', port = '0'] = process.argv.slice(2);
 const client = new MongoClient(uri, { maxPoolSize: 32 });

@@ -57,7 +57,8 @@ class LoadRun {
           const lane = new Lane(this.load.port, (reply) => this.answered(lane, reply), reject);
           this.lanes.push(lane);
         }
-        if (this.load.rate === undefined) for (const lane of this.lanes) this.ask(lane, performance.now());
+        if (this.load.rate === undefined)
+          for (const lane of this.lanes) this.ask(lane, performance.now());
         else this.offer(this.load.rate);
         this.finish = resolve;
         setTimeout(() => this.finishIfDone(), this.load.seconds * 1000);
@@ -116,7 +117,7 @@ class LoadRun {
     const seconds = (performance.now() - this.startedAt) / 1000;
     // Those that never had their turn count with the time that they waited.
     const stillWaiting = this.waiting.map((since) => performance.now() - since);
-    const sorted = Float64Array.from([...this.latencies, ...stillWaiting]).sort();
+    const sorted = Float64Array.from([...this.latencies, ...stillWaiting]).toSorted();
     const quantile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? NaN;
     return {
       requests: this.latencies.length,

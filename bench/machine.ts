@@ -29,7 +29,8 @@ export function onCore(core: number, command: readonly string[]): [string, ...st
 
 /** Moves a process with all its threads. */
 export function moveToCore(core: number, pid: number): void {
-  if (canPin) execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' });
+  if (canPin)
+    execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' });
 }
 
 /** Processor time that a process has used, in seconds; not a number where there is no /proc. */

@@ -92,10 +92,9 @@ export class BenchMongo {
     );
     say(`${markets} markets are in after ${Math.round((performance.now() - startedAt) / 1000)} s`);
     const key = generateKey();
-    await db.collection<{ _id: string }>('api_keys').insertOne({
-      _id: keyIdOf(key) ?? '',
-      ...{ name: 'bench', hash: hashKey(key), createdAt: new Date(), rateLimit: 0 },
-    });
+    const _id = keyIdOf(key) ?? '';
+    const record = { _id, name: 'bench', hash: hashKey(key), createdAt: new Date(), rateLimit: 0 };
+    await db.collection<{ _id: string }>('api_keys').insertOne(record);
     return { uri: withDatabase(this.uri, name), markets, key };
   }
 
@@ -123,6 +122,7 @@ export class BenchMongo {
 
 /** The same connection string with another database in its path. */
 function withDatabase(uri: string, name: string): string {
-  const [, server = '', options = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(uri) ?? [];
+  const [, server = '', options = ''] =
+    /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(uri) ?? [];
   return `${server}/${name}${options}`;
 }

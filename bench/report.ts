@@ -11,7 +11,10 @@ export async function writeReport(
   pictures: Readonly<Record<string, string>>,
 ): Promise<void> {
   const page = await readFile(PAGE, 'utf8');
-  await writeFile(PAGE, page.replace(RESULTS, () => `\n${results}\n\n`));
+  await writeFile(
+    PAGE,
+    page.replace(RESULTS, () => `\n${results}\n\n`),
+  );
   await mkdir(PICTURES, { recursive: true });
   for (const [name, picture] of Object.entries(pictures)) {
     await writeFile(join(PICTURES, name), picture);

@@ -106,9 +106,7 @@ function ratio(
 }
 
 function samplesOf(samples: readonly Sample[], scenario: Scenario, contender: Contender): Sample[] {
-  return samples.filter(
-    (sample) => sample.scenario === scenario && sample.contender === contender,
-  );
+  return samples.filter((sample) => sample.scenario === scenario && sample.contender === contender);
 }
 
 export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
@@ -118,6 +116,8 @@ export function markdownTable(head: readonly string[], rows: readonly string[][]
   const isText = (column: number) => rows.every((row) => !/^[\d.,]+$/.test(row[column] ?? ''));
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => (isText(column) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |`;
-  const rule = widths.map((width, column) => isText(column) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`);
+  const rule = widths.map((width, column) =>
+    isText(column) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
+  );
   return [line(head), line(rule), ...rows.map(line)].join('\n');
 }

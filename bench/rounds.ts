@@ -42,7 +42,13 @@ export async function runRounds(
       for (const contender of CONTENDERS) {
         const sample = await withLoad(database, scenario, contender, async (server) => {
           const measurement = await measure(client, server, scenario, pace, round);
-          return { ...measurement, round, scenario, contender, peakMemoryMb: peakMemoryMb(server.pid) };
+          return {
+            ...measurement,
+            round,
+            scenario,
+            contender,
+            peakMemoryMb: peakMemoryMb(server.pid),
+          };
         });
         samples.push(sample);
         tell(sample);

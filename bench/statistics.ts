@@ -9,5 +9,8 @@ export function median(values: readonly number[]): number {
 export function formatNumber(value: number): string {
   if (Number.isNaN(value)) return '–';
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits });
+  return value.toLocaleString('en', {
+    maximumFractionDigits: digits,
+    minimumFractionDigits: digits,
+  });
 }

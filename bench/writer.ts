@@ -26,7 +26,7 @@ process.on('disconnect', () => process.exit(0));
 await client.connect();
 process.send?.('ready');
 const startedAt = performance.now();
-for (let written = 0; ; ) {
+for (let written = 0; ;) {
   const due = Math.floor(((performance.now() - startedAt) / 1000) * Number(perSecond));
   const changes = Array.from({ length: due - written }, priceChange);
   if (changes.length > 0) await collection.bulkWrite(changes, { ordered: false });

@@ -82,8 +82,10 @@ const oddDate = (random: Random): unknown =>
 
 /** Ids that differ, as MongoDB counts, between calls. `kinds` says which of BSON's types may come. */
 function oddPrimaryKey(random: Random, serial: number, kinds: 'for books' | 'any'): unknown {
-  const text = random.pick(['', 'a', 'é', '\uffee', '𝒳', 'a\u0000', 'Z']) + String(serial);
+  const text = random.pick(['', 'a', '\uffee', '𝒳', '😀', 'a\u0000']) + String(serial);
   const simple = [
+    () => text,
+    () => text,
     () => text,
     () => serial,
     () => -serial - 0.5,
@@ -103,7 +105,7 @@ function oddPrimaryKey(random: Random, serial: number, kinds: 'for books' | 'any
     () => new BSON.UUID(),
     () => `broken \ufffd ${serial}`,
   ];
-  return random.pick<() => unknown>(kinds === 'any' ? [...simple, ...others] : simple)();
+  return random.pick<() => unknown>(kinds === 'any' && random.chance(0.04) ? others : simple)();
 }
 
 function oddRunners(random: Random): unknown {
@@ -255,18 +257,17 @@ describe('memory and MongoDB', () => {
   });
 
   it('give the same bytes where UTF-8 is broken', async () => {
-    const broken = [
-      { ...aMarket({ eventId: 'e' }), _id: 'id ??' },
-      { ...aMarket({ eventId: 'e' }), _id: 'id ??' },
-      { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: 1 },
-      { ...aMarket({ eventId: 'f', name: '??' }), _id: 2 },
-      { ...aMarket({ eventId: 'f' }), _id: 3 },
+    const broken = (name: string) => [
+      { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
+      { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
+      { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: `${name} 1` },
+      { ...aMarket({ eventId: 'f', name: '??' }), _id: `${name} 2` },
+      { ...aMarket({ eventId: 'f' }), _id: `${name} 3` },
     ];
-    await insertBroken(broken);
-    for (let round = 0; round < 2; round += 1) {
+    for (const round of ['first', 'second']) {
+      await insertBroken(broken(round));
       await told();
       for (const scope of SCOPES) await compare(scope);
-      await markets().updateMany({}, { $set: { marketStatus: 'CLOSED' } });
     }
     expect(compared.memory).toBeGreaterThan(0);
   });
