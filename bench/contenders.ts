@@ -25,7 +25,7 @@ export async function startContender(contender: Contender, uri: string): Promise
 }
 
 function startService(uri: string, port: number, withCache: boolean): ChildProcess {
-  return startNode(SERVER_CORE, '../src/main.js', [], {
+  return startNode(SERVER_CORE, './service.js', [], {
     NODE_ENV: 'production',
     MONGODB_URI: uri,
     HOST: '127.0.0.1',

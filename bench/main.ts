@@ -1,5 +1,6 @@
 /** `npm run bench`: the service beside what it is measured against, on one machine in one run. */
 import { parseArgs } from 'node:util';
+import { checkAgreement } from './agreement.js';
 import { startReadyBytes } from './contenders.js';
 import { LoadClient } from './load.js';
 import { measureLoadCurve } from './load-curve.js';
@@ -62,6 +63,7 @@ async function bench({ markets, quick, docs }: Wishes): Promise<void> {
     if (mongo.pid !== undefined) moveToCore(OTHER_CORE, mongo.pid);
     const description = `${machine(mongo.version)}${canPin ? '' : '; no cores of their own'}`;
     const database = await mongo.seed(markets, say);
+    await checkAgreement(database);
     const ceiling = await measureCeiling(mongo, database);
     const samples = await runRounds(mongo, database, quick ? QUICK_PACE : FULL_PACE, (sample) => {
       const { round, scenario, contender, perSecond } = sample;

@@ -19,7 +19,8 @@ export function startNode(
   const child = spawn(program, rest, {
     // Away from any `.env`.
     cwd: tmpdir(),
-    env: { ...process.env, ...env },
+    // No settings but these: what is measured are the defaults.
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   running.add(child);
@@ -37,7 +38,7 @@ async function failure(child: ChildProcess): Promise<never> {
   throw new Error(`${child.spawnargs.join(' ')} ended early`);
 }
 
-/** Ends a process that has nothing to tidy up. */
+/** Ends a process at once: none has anything to tidy up. */
 export async function end(child: ChildProcess): Promise<void> {
   if (!running.has(child)) return;
   const gone = once(child, 'exit');

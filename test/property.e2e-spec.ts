@@ -144,6 +144,15 @@ function oddMarket(random: Random, _id: unknown): Document {
   return Object.fromEntries(Object.entries(market).filter(([, value]) => value !== undefined));
 }
 
+/** Markets with `??` where their UTF-8 is to be broken. */
+const broken = (name: string) => [
+  { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
+  { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
+  { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: `${name} 1` },
+  { ...aMarket({ eventId: 'f', name: '??' }), _id: `${name} 2` },
+  { ...aMarket({ eventId: 'f' }), _id: `${name} 3` },
+];
+
 const SCOPES: readonly Scope[] = IDS.flatMap((id) => [{ eventId: id }, { fixtureId: id }]);
 
 function aQuery(random: Random): MarketsQuery {
@@ -257,13 +266,6 @@ describe('memory and MongoDB', () => {
   });
 
   it('give the same bytes where UTF-8 is broken', async () => {
-    const broken = (name: string) => [
-      { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
-      { ...aMarket({ eventId: 'e' }), _id: `${name} ??` },
-      { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: `${name} 1` },
-      { ...aMarket({ eventId: 'f', name: '??' }), _id: `${name} 2` },
-      { ...aMarket({ eventId: 'f' }), _id: `${name} 3` },
-    ];
     for (const round of ['first', 'second']) {
       await insertBroken(broken(round));
       await told();
@@ -276,9 +278,10 @@ describe('memory and MongoDB', () => {
   async function insertBroken(documents: readonly object[]): Promise<void> {
     const $db = remembering.database.db.databaseName;
     const command = Buffer.from(BSON.serialize({ insert: 'markets', documents, $db }));
-    const bytes = [0xff, 0xfe];
+    let bytes = [0xff, 0xfe];
     for (let at = command.indexOf('??'); at >= 0; at = command.indexOf('??')) {
-      command.set(bytes.reverse(), at);
+      command.set(bytes, at);
+      bytes = bytes.toReversed();
     }
     const message = Buffer.concat([Buffer.alloc(16 + 4 + 1), command]);
     message.writeInt32LE(message.length, 0);

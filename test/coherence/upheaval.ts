@@ -1,4 +1,5 @@
-import type { Db } from 'mongodb';
+import { MongoServerError, type Db } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { History } from './history.js';
 import type { Random } from './random.js';
 import type { Writer } from './writer.js';
@@ -30,7 +31,7 @@ export class Upheaval {
   /** By somebody who knows nothing of us: the new collection has neither images nor indexes. */
   private async dropAndRefill(): Promise<void> {
     const acknowledged = this.history.begin([{ removed: this.history.current }]);
-    await this.db.collection(MARKETS).drop();
+    await retried(() => this.db.collection(MARKETS).drop());
     acknowledged();
     await Promise.all(this.writers.map((writer) => writer.refill()));
   }
@@ -38,11 +39,11 @@ export class Upheaval {
   private async renameAwayAndBack(): Promise<void> {
     const all = this.history.current;
     const gone = this.history.begin([{ removed: all }]);
-    await this.db.renameCollection(MARKETS, ELSEWHERE);
+    await retried(() => this.db.renameCollection(MARKETS, ELSEWHERE));
     gone();
     const back = this.history.begin([{ stored: all }]);
     // The service may have made the collection that it missed.
-    await this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true });
+    await retried(() => this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }));
     back();
   }
 
@@ -55,13 +56,14 @@ export class Upheaval {
     const next = this.db.collection(ELSEWHERE);
     await next.insertMany(stored.filter(({ _id }) => kept.has(String(_id))));
     const acknowledged = this.history.begin([{ removed: all, stored: half }]);
-    await this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true });
+    await retried(() => this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }));
     acknowledged();
   }
 
   private async turnImages(enabled: boolean): Promise<void> {
     if (!this.isReplicaSet) return;
-    await this.db.command({ collMod: MARKETS, changeStreamPreAndPostImages: { enabled } });
+    const images = { collMod: MARKETS, changeStreamPreAndPostImages: { enabled } };
+    await retried(() => this.db.command(images));
   }
 
   private async makeIndexes(): Promise<void> {
@@ -69,5 +71,22 @@ export class Upheaval {
     await this.db
       .collection(MARKETS)
       .createIndexes(fields.map((field) => ({ key: { [field]: 1, _id: 1 } })));
+  }
+}
+
+const BACKGROUND_OPERATION_IN_PROGRESS = 12_587;
+
+/** Waits until the service has built its indexes. */
+async function retried(act: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await act();
+      return;
+    } catch (error) {
+      const isBusy =
+        error instanceof MongoServerError && error.code === BACKGROUND_OPERATION_IN_PROGRESS;
+      if (!isBusy) throw error;
+      await delay(10);
+    }
   }
 }
