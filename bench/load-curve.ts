@@ -1,8 +1,9 @@
 import type { Contender } from './contenders.js';
 import { LoadClient } from './load.js';
 import type { BenchMongo, SeededDatabase } from './mongo.js';
-import { withLoad } from './rounds.js';
+import { withLoad, type Pace } from './rounds.js';
 import { COLD, HOT_CHANGING, type Scenario } from './scenarios.js';
+import { formatNumber } from './statistics.js';
 
 /** How long answers take at a rate of requests that does not wait for answers. */
 export interface CurvePoint {
@@ -24,8 +25,8 @@ const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
 export async function measureLoadCurve(
   mongo: BenchMongo,
   database: SeededDatabase,
-  seconds: number,
-  tell: (point: CurvePoint) => void,
+  { seconds }: Pace,
+  say: (line: string) => void,
 ): Promise<CurvePoint[]> {
   const client = new LoadClient(database, mongo.pid);
   const points: CurvePoint[] = [];
@@ -36,9 +37,8 @@ export async function measureLoadCurve(
         await client.run(server, { ...load, ...WARM_UP });
         for (const rate of RATES) {
           const { p50, p99 } = await client.run(server, { ...load, rate, seconds, seed: rate });
-          const point = { scenario, contender, perSecond: rate, p50, p99 };
-          points.push(point);
-          tell(point);
+          points.push({ scenario, contender, perSecond: rate, p50, p99 });
+          say(`${contender}, ${scenario.name}, ${rate}/s: p50 ${formatNumber(p50)} ms`);
           if (p50 > OVERLOADED_MS) break;
         }
       });

@@ -58,7 +58,7 @@ function textOf(path: string): string {
 /** The machine in one line. */
 export function machine(mongodVersion: string): string {
   return [
-    `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'})`,
+    `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'unknown'})`,
     `${Math.round(totalmem() / 2 ** 30)} GiB of memory`,
     `${process.platform} ${process.arch}`,
     `Node ${process.versions.node}`,

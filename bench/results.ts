@@ -1,7 +1,8 @@
-import type { Contender } from './contenders.js';
+import { CONTENDERS, type Contender } from './contenders.js';
+import { markdownTable } from './markdown-table.js';
 import type { Sample } from './rounds.js';
 import { COLD, HOT_CHANGING, HOT_CONDITIONAL, SCENARIOS, type Scenario } from './scenarios.js';
-import { CONTENDERS } from './contenders.js';
+import type { SizePoint } from './size-curve.js';
 import { formatNumber, median } from './statistics.js';
 
 /** What must be reached, and what was. */
@@ -13,6 +14,7 @@ export interface Goal {
 }
 
 const MEMORY_MAX_MB = 300;
+const COST_GROWTH_MAX = 1.2;
 
 /** The samples of all rounds as one table, in Markdown. */
 export function tableOf(samples: readonly Sample[]): string {
@@ -50,7 +52,10 @@ export function tableOf(samples: readonly Sample[]): string {
 
 type MeasuredNumber = 'perSecond' | 'p50' | 'p99' | 'serverMicros' | 'mongodMicros';
 
-export function goalsOf(samples: readonly Sample[], memoryMb: number): Goal[] {
+/** @param soakMb the most memory that the service had in use in a long run */
+export function goalsOf(samples: readonly Sample[], soakMb: number): Goal[] {
+  const service = samples.filter(({ contender }) => contender === 'service');
+  const memoryMb = Math.max(soakMb, ...service.map((sample) => sample.peakMemoryMb));
   return [
     atLeast('cold, × bare driver', 1, ratio(samples, [COLD, 'service'], [COLD, 'bare driver'])),
     atLeast(
@@ -72,11 +77,19 @@ export function goalsOf(samples: readonly Sample[], memoryMb: number): Goal[] {
   ];
 }
 
-export function atLeast(name: string, least: number, found: number): Goal {
+/** The cost of a page in the largest collection against that in the smallest, if there are several. */
+export function growthGoal(sizes: readonly SizePoint[]): Goal[] {
+  const [smallest, largest] = [sizes[0], sizes.at(-1)];
+  if (!smallest || !largest || smallest === largest) return [];
+  const name = `cost of a page at ${formatNumber(largest.markets)} markets, × at ${formatNumber(smallest.markets)}`;
+  return [atMost(name, COST_GROWTH_MAX, largest.cpuMicros / smallest.cpuMicros)];
+}
+
+function atLeast(name: string, least: number, found: number): Goal {
   return { name, wanted: `≥ ${least}`, found, reached: found >= least };
 }
 
-export function atMost(name: string, most: number, found: number): Goal {
+function atMost(name: string, most: number, found: number): Goal {
   return { name, wanted: `≤ ${most}`, found, reached: found <= most };
 }
 
@@ -107,17 +120,4 @@ function ratio(
 
 function samplesOf(samples: readonly Sample[], scenario: Scenario, contender: Contender): Sample[] {
   return samples.filter((sample) => sample.scenario === scenario && sample.contender === contender);
-}
-
-export function markdownTable(head: readonly string[], rows: readonly string[][]): string {
-  const widths = head.map((title, column) =>
-    Math.max(3, title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const isText = (column: number) => rows.every((row) => !/^[\d.,]+$/.test(row[column] ?? ''));
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => (isText(column) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |`;
-  const rule = widths.map((width, column) =>
-    isText(column) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
-  );
-  return [line(head), line(rule), ...rows.map(line)].join('\n');
 }

@@ -4,15 +4,18 @@ import { OTHER_CORE, peakMemoryMb } from './machine.js';
 import type { BenchMongo, SeededDatabase } from './mongo.js';
 import { end, ready, startNode } from './processes.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
+import { formatNumber } from './statistics.js';
 
 export interface Pace {
   readonly rounds: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
+  /** How long memory is watched. */
+  readonly soakSeconds: number;
 }
 
-export const FULL_PACE: Pace = { rounds: 5, warmUpSeconds: 3, seconds: 5 };
-export const QUICK_PACE: Pace = { rounds: 3, warmUpSeconds: 1, seconds: 2 };
+export const FULL_PACE: Pace = { rounds: 7, warmUpSeconds: 3, seconds: 4, soakSeconds: 60 };
+export const QUICK_PACE: Pace = { rounds: 3, warmUpSeconds: 1, seconds: 2, soakSeconds: 9 };
 
 /** Compiled code is what is measured: a slow machine warms up by requests rather than by seconds. */
 const WARM_UP_REQUESTS = 3_000;
@@ -33,7 +36,7 @@ export async function runRounds(
   mongo: BenchMongo,
   database: SeededDatabase,
   pace: Pace,
-  tell: (sample: Sample) => void,
+  say: (line: string) => void,
 ): Promise<Sample[]> {
   const client = new LoadClient(database, mongo.pid);
   const samples: Sample[] = [];
@@ -51,7 +54,9 @@ export async function runRounds(
           };
         });
         samples.push(sample);
-        tell(sample);
+        say(
+          `round ${round}: ${scenario.name}, ${contender}: ${formatNumber(sample.perSecond)} requests/s`,
+        );
       }
     }
   }

@@ -2,7 +2,8 @@ import { LoadClient } from './load.js';
 import type { BenchMongo, SeededDatabase } from './mongo.js';
 import { withLoad, type Pace } from './rounds.js';
 import { COLD } from './scenarios.js';
-import { median } from './statistics.js';
+import { markdownTable } from './markdown-table.js';
+import { formatNumber, median } from './statistics.js';
 
 /** What a page read from MongoDB costs, whatever is in the collection beside it. */
 export interface SizePoint {
@@ -24,13 +25,13 @@ export async function measureSizeCurve(
   mongo: BenchMongo,
   databases: readonly SeededDatabase[],
   { rounds, seconds }: Pace,
-  tell: (line: string) => void,
+  say: (line: string) => void,
 ): Promise<SizePoint[]> {
   const samples: SizePoint[] = [];
   for (let round = 1; round <= rounds; round++) {
     for (const database of databases) {
       const sample = await measureSize(mongo, database, seconds, round);
-      tell(`${sample.markets} markets: ${Math.round(sample.cpuMicros)} µs for a page`);
+      say(`${sample.markets} markets: ${Math.round(sample.cpuMicros)} µs for a page`);
       samples.push(sample);
     }
   }
@@ -73,4 +74,13 @@ async function measureSize(
   });
   await client.close();
   return point;
+}
+
+export function sizeTable(points: readonly SizePoint[]): string {
+  return markdownTable(
+    ['markets', 'CPU µs/page', 'p50 ms', 'p99 ms', 'documents read', 'index entries read'],
+    points.map(({ markets, cpuMicros, p50, p99, documentsExamined, keysExamined }) =>
+      [markets, cpuMicros, p50, p99, documentsExamined, keysExamined].map(formatNumber),
+    ),
+  );
 }

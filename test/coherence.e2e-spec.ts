@@ -22,7 +22,8 @@ describe('coherence of answers with the database', () => {
     await mongod?.stop();
   });
 
-  const limits = { reads: 3_000, atMostMs: 5_000, seed: Date.now() };
+  // A busy machine needs longer.
+  const limits = { reads: 200, atLeastMs: 4_000, atMostMs: 15_000, seed: Date.now() };
 
   it('holds while single markets and pairs change', async () => {
     const tally = await runPhase(mongod, service, limits);
@@ -42,7 +43,7 @@ describe('coherence of answers with the database', () => {
 
 function expectCoherence(tally: Tally): void {
   expect(tally.wrong).toEqual([]);
-  expect(tally.reads).toBeGreaterThan(100);
+  expect(tally.reads).toBeGreaterThanOrEqual(200);
   expect(tally.writes).toBeGreaterThan(100);
 }
 

@@ -47,14 +47,14 @@ export const DRIVER_OPTIONS = {
 const MONGOOSE_OPTIONS = { autoCreate: false, autoIndex: false, bufferCommands: false };
 
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
-export const READ_BUDGET_MS = { key: 700, markets: 1_100 } as const;
+export const READ_BUDGET_MS = { key: 500, book: 400, markets: 900 } as const;
 
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
-/** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
+/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
 const RETRYABLE_CODES = new Set([
-  6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
+  175, 239, 246, 6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
 
 const RECONNECT_AFTER_MS = 250;
@@ -229,6 +229,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   private problemOf(error: unknown): unknown {
+    if (isBrokenSocket(error)) return unavailable();
     if (!(error instanceof MongoError) && !(error instanceof mongoose.Error)) return error;
     if (error.name === 'MongoWaitQueueTimeoutError') return overloaded();
     if (error instanceof MongoNetworkTimeoutError) return timeout();
@@ -240,8 +241,15 @@ export class Database implements OnApplicationShutdown {
   }
 }
 
+/** The driver passes on what a socket says when its server dies just as a command is written. */
+function isBrokenSocket(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === 'EPIPE' || code === 'ECONNRESET';
+}
+
 /** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
 function isWorthRetry(error: unknown): boolean {
+  if (isBrokenSocket(error)) return true;
   if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
   if (!(error instanceof MongoError)) return false;
   return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));

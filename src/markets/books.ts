@@ -210,7 +210,7 @@ export class Books implements ChangeListener {
     const afterClusterTime = this.feed.position;
     // A command does not take them from its client.
     const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
-    const reply = await this.database.read(READ_BUDGET_MS.markets, ({ maxTimeMS, signal }) =>
+    const reply = await this.database.read(READ_BUDGET_MS.book, ({ maxTimeMS, signal }) =>
       this.database.db.command(
         {
           find: this.markets.collection.name,

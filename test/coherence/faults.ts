@@ -33,9 +33,9 @@ export const feedRefused: Fault = async ({ mongod, random }) => {
 
 /** The server takes the feed's question, and is silent. */
 export const feedSilent: Fault = async ({ mongod, random }) => {
-  const blockTimeMS = 100 + random.below(2_900);
+  const blockTimeMS = 100 + random.below(2_400);
   const data = { failCommands: ['getMore'], blockConnection: true, blockTimeMS };
-  await failing(mongod, 'alwaysOn', data, 1_000 + random.below(3_000));
+  await failing(mongod, 'alwaysOn', data, 500 + random.below(1_500));
   await delay(blockTimeMS);
 };
 

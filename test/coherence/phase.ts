@@ -12,8 +12,9 @@ import { Upheaval } from './upheaval.js';
 import { plotOf, Writer } from './writer.js';
 
 export interface PhaseOptions {
-  /** The phase ends when so many answers are judged, but no later than after this time. */
+  /** The phase ends when so many answers are judged, but neither before nor after these times. */
   readonly reads: number;
+  readonly atLeastMs?: number;
   readonly atMostMs: number;
   readonly seed: number;
   readonly isReplicaSet?: boolean;
@@ -21,11 +22,12 @@ export interface PhaseOptions {
   readonly upheavals?: boolean;
   /** One after the other, each several times. */
   readonly faults?: readonly Fault[];
-  readonly connections?: number;
 }
 
 /** Markets of each writer; the first has events of several pages. */
 const PLOT_SIZES = [120, 24, 12];
+
+const CONNECTIONS = 6;
 
 /** Writes of each writer between two upheavals. */
 const WRITES_IN_A_ROUND = 60;
@@ -41,7 +43,7 @@ export async function runPhase(
   service: Service,
   options: PhaseOptions,
 ): Promise<Tally> {
-  const { seed, isReplicaSet = true, connections = 6, faults = [] } = options;
+  const { reads, atLeastMs = 0, atMostMs, seed, isReplicaSet = true, faults = [] } = options;
   const random = new Random(seed);
   const tally = new Tally();
   const history = new History();
@@ -59,10 +61,13 @@ export async function runPhase(
   const upheaval = new Upheaval(client.db(name), history, writers, random, isReplicaSet);
   const plots = writers.map((writer) => writer.plot);
   const hitsBefore = await hitsOf(service);
-  const readers = new Readers(service, plots, history, random, connections, tally.count);
+  const readers = new Readers(service, plots, history, random, CONNECTIONS, tally.count);
 
-  const endAt = performance.now() + options.atMostMs;
-  const isDone = () => tally.reads >= options.reads || performance.now() > endAt;
+  const startedAt = performance.now();
+  const isDone = () => {
+    const passed = performance.now() - startedAt;
+    return passed >= atMostMs || (passed >= atLeastMs && tally.reads >= reads);
+  };
   const write = async () => {
     while (!isDone()) {
       await Promise.all(writers.map((writer) => writeRound(writer, isReplicaSet, isDone)));

@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util';
+
+const USAGE = `Usage: npm run bench -- [--markets 1000000] [--quick] [--docs]
+
+  --markets N  so many markets in the database
+  --quick      few and short rounds: a first idea
+  --docs       measure the curves, too, and write docs/performance.md with its pictures
+
+MONGODB_URI is used if set (databases of its own, dropped at the end), else a mongod is started.
+`;
+
+/** Enough for the popular events to be 200 different ones. */
+const MARKETS_MIN = 10_000;
+const MARKETS_MAX = 100_000_000;
+
+/** What the command line asks for. */
+export interface Wishes {
+  readonly markets: number;
+  readonly quick: boolean;
+  readonly docs: boolean;
+}
+
+/** Ends the process with a word on the usage where that is asked for, or not kept to. */
+export function readWishes(): Wishes {
+  const { markets, quick, docs, help } = parsed();
+  const isUsable =
+    Number.isSafeInteger(markets) && markets >= MARKETS_MIN && markets <= MARKETS_MAX;
+  if (!help && isUsable) return { markets, quick, docs };
+  process.stderr.write(USAGE);
+  return process.exit(help ? 0 : 2);
+}
+
+function parsed() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        markets: { type: 'string', default: '1000000' },
+        quick: { type: 'boolean', default: false },
+        docs: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    return { ...values, markets: Number(values.markets) };
+  } catch {
+    return { markets: NaN, quick: false, docs: false, help: false };
+  }
+}
