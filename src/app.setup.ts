@@ -41,9 +41,9 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   return app;
 }
 
-/** Routes outside the API are sent by Express, which wants their headers beforehand. */
+/** Routes outside the API, and preflights, are sent by Express, which wants their headers beforehand. */
 function openRoutes(request: ApiRequest, response: Response, next: NextFunction): void {
-  if (!request.url.startsWith('/v1/')) {
+  if (!request.url.startsWith('/v1/') || request.method === 'OPTIONS') {
     const isPage = request.url.startsWith('/docs');
     response.set(isPage ? { 'X-Request-Id': request.requestId } : request.answerHeaders);
   }

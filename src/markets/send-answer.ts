@@ -16,14 +16,19 @@ const compressors = {
 
 type Encoding = keyof typeof compressors | 'identity';
 
-const CACHING = {
-  'Cache-Control': 'private, no-cache',
-  Vary: 'X-API-Key, Accept-Encoding',
-};
+/** Set earlier only where CORS is set up, which makes the answer depend on the origin, too. */
+function caching(response: Response): Record<string, string> {
+  const earlier = response.getHeader('Vary');
+  const vary = 'X-API-Key, Accept-Encoding';
+  return {
+    'Cache-Control': 'private, no-cache',
+    Vary: earlier === undefined ? vary : `${String(earlier)}, ${vary}`,
+  };
+}
 
 /** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
 export async function sendAnswer(request: ApiRequest, response: Response, answer: Answer) {
-  const headers = { ...request.answerHeaders, ...CACHING, ETag: answer.etag };
+  const headers = { ...request.answerHeaders, ...caching(response), ETag: answer.etag };
   if (hasAlready(request.headers['if-none-match'], answer.etag)) {
     response.writeHead(304, headers).end();
     return;

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestApp, type TestApp } from './app.js';
+
+const PATH = '/v1/markets/market/fixture/nobody';
+const ORIGIN = 'https://odds.example';
+
+async function preflight({ url }: TestApp): Promise<Response> {
+  const headers = {
+    Origin: ORIGIN,
+    'Access-Control-Request-Method': 'GET',
+    'Access-Control-Request-Headers': 'X-API-Key',
+  };
+  return fetch(`${url}${PATH}`, { method: 'OPTIONS', headers });
+}
+
+describe('pages of other origins', () => {
+  describe('when CORS is not set up', () => {
+    let service: TestApp;
+    beforeAll(async () => {
+      service = await createTestApp();
+    });
+    afterAll(() => service.close());
+
+    it('are told nothing', async () => {
+      const answer = await service.get(PATH).set('Origin', ORIGIN);
+      expect(answer.status).toBe(200);
+      expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+      expect(answer.headers['vary']).toBe('X-API-Key, Accept-Encoding');
+      expect((await preflight(service)).status).toBe(405);
+    });
+  });
+
+  describe('when their origin is allowed', () => {
+    let service: TestApp;
+    beforeAll(async () => {
+      service = await createTestApp({ corsOrigins: [ORIGIN] });
+    });
+    afterAll(() => service.close());
+
+    it('may ask, with a key in the header', async () => {
+      const answer = await preflight(service);
+      expect(answer.status).toBe(204);
+      expect(answer.headers.get('access-control-allow-origin')).toBe(ORIGIN);
+      expect(answer.headers.get('access-control-allow-methods')).toBe('GET,HEAD');
+      expect(answer.headers.get('access-control-allow-headers')).toContain('X-API-Key');
+      expect(answer.headers.get('x-request-id')).toMatch(/./);
+    });
+
+    it('see the answer and its headers', async () => {
+      const answer = await service.get(PATH).set('Origin', ORIGIN);
+      expect(answer.status).toBe(200);
+      expect(answer.headers['access-control-allow-origin']).toBe(ORIGIN);
+      expect(answer.headers['access-control-expose-headers']).toContain('RateLimit');
+      expect(answer.headers['vary']).toBe('Origin, X-API-Key, Accept-Encoding');
+    });
+
+    it('but no others', async () => {
+      const answer = await service.get(PATH).set('Origin', 'https://elsewhere.example');
+      expect(answer.headers['access-control-allow-origin']).not.toBe('https://elsewhere.example');
+    });
+  });
+});
