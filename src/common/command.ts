@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidArgumentError } from 'commander';
+import { MongoServerError } from 'mongodb';
 
 /** What a command works with while it runs. */
 export interface CommandContext {
@@ -57,6 +58,9 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
 }
 
 export function messageOf(error: unknown): string {
+  // MongoDB's own words repeat the whole command, with all that was to be written.
+  if (error instanceof MongoServerError)
+    return error.message.replace(/ to execute command .*/s, '');
   return error instanceof Error ? error.message : String(error);
 }
 
