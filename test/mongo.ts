@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { findMongod } from '../src/database/embedded/find-mongod.js';
 import { freePort } from '../src/database/embedded/free-port.js';
 import { MongodProcess, type MongodOptions } from '../src/database/embedded/mongod-process.js';
@@ -76,11 +77,12 @@ export class TestMongod {
     return `mongodb://127.0.0.1:${this.options[index]?.port}/?directConnection=true`;
   }
 
-  /** Sends a signal; after one that ends the process, resolves when it is gone. */
+  /** Sends a signal; resolves when the process is gone, or stands still after `SIGSTOP`. */
   async kill(signal: NodeJS.Signals, index = 0): Promise<void> {
     const member = this.member(index);
     member.kill(signal);
-    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await member.gone;
+    if (signal === 'SIGSTOP') await standsStill(member.pid);
+    else if (signal !== 'SIGCONT') await member.gone;
   }
 
   /** Starts a member that was killed, on its old port and data; resolves when it takes connections. */
@@ -100,5 +102,21 @@ export class TestMongod {
     const member = this.processes[index];
     if (!member) throw new Error(`No member ${index}`);
     return member;
+  }
+}
+
+/** A signal to stop reaches the threads of a process one after the other: some answer a little longer. */
+async function standsStill(pid: number): Promise<void> {
+  const tasks = `/proc/${pid}/task`;
+  for (;;) {
+    const threads = await readdir(tasks).catch(() => []);
+    const states = await Promise.all(
+      threads.map(async (thread) => {
+        const stat = await readFile(join(tasks, thread, 'stat'), 'latin1').catch(() => ') T');
+        return stat.slice(stat.lastIndexOf(')') + 2)[0];
+      }),
+    );
+    if (states.every((state) => state === 'T')) return;
+    await setImmediate();
   }
 }
