@@ -6,6 +6,7 @@ import { aMarket, store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
+import { sendRaw } from './raw-http.js';
 
 const SCOPE = 'explained';
 const PER_KIND = 12;
@@ -56,6 +57,21 @@ describe('what a look-up asks of MongoDB', () => {
         expect(sum(plans)).toBeLessThanOrEqual(TAKE);
       },
     );
+
+    it('takes no more than the pages when several are asked for together', async () => {
+      const requests = FILTERS.map(
+        (filter) =>
+          `GET ${route}/${SCOPE}?take=${TAKE}${filter} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.key}\r\n\r\n`,
+      );
+      const plans = await explain(() =>
+        sendRaw(service.port, requests.join(''), { answers: requests.length }),
+      );
+
+      expect(plans.length).toBeLessThan(FILTERS.length);
+      for (const { stages } of plans) expectIndexAlone(stages);
+      expect(sum(plans)).toBeGreaterThan(TAKE);
+      expect(sum(plans)).toBeLessThanOrEqual(TAKE * FILTERS.length);
+    });
   });
 });
 
@@ -113,9 +129,13 @@ it('would tell a scan of the collection and a sort in memory', async () => {
 });
 
 /** The plans of the reads of `markets` that a request causes. */
-async function explainReads(path: string): Promise<Plan[]> {
+function explainReads(path: string): Promise<Plan[]> {
+  return explain(() => service.get(path).expect(200));
+}
+
+async function explain(work: () => PromiseLike<unknown>): Promise<Plan[]> {
   const { connection } = service.database;
-  const reads = await readsDuring(connection, () => service.get(path).expect(200));
+  const reads = await readsDuring(connection, work);
   const ofMarkets = reads.filter(({ find, aggregate }) => (find ?? aggregate) === 'markets');
   return Promise.all(
     ofMarkets.map(async (read) => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { pageMeta, type PageQuery } from '../common/page.js';
 
 /** The finished body of an answer, with the tag that changes if and only if the body does. */
@@ -17,6 +17,6 @@ export function answerOf(query: PageQuery, markets: readonly string[], itemCount
   const meta = JSON.stringify(pageMeta(query, itemCount));
   const body = Buffer.from(`{"data":[${markets.join(',')}],"meta":${meta}}`);
   // Weak, since the same tag stands for the compressed forms of the body.
-  const etag = `W/"${createHash('sha1').update(body).digest('base64url')}"`;
+  const etag = `W/"${hash('sha1', body, 'base64url')}"`;
   return { body, etag, items: markets.length };
 }

@@ -5,16 +5,19 @@ import type { DestinationStream } from 'pino';
 /** Lines that wait for a reader who has stopped reading: beyond it new ones are lost. Characters. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
+/** Lines are gathered for so long: a system call for each costs a look-up in MongoDB a tenth of its time. */
+const GATHER_MS = 5;
+
 const OFFER_AGAIN_AFTER_MS = 5;
 
 /** How long the end of the process waits for such a reader. Milliseconds. */
 const LAST_OFFER_MS = 1_000;
 
 /**
- * Writes lines to a file descriptor that does not block, all of one turn of the event loop in one go; what
+ * Writes lines to a file descriptor that does not block, those of some milliseconds in one go; what
  * a full pipe does not take is offered again. So a slow reader never holds up requests, and a stopped one not
  * even the end of the process, which offers the rest at once. Only SIGKILL, or a crash of Node itself, costs
- * the lines of the last turn.
+ * the lines of the last milliseconds.
  *
  * pino's own destinations were tried: on such a pipe the synchronous one stops the event loop, the other
  * sleeps 100 ms at each full pipe (some 640 kB a second); on one that blocks the process can't end.
@@ -37,7 +40,7 @@ export class LineWriter implements DestinationStream {
     this.waiting += line;
     if (this.scheduled) return;
     this.scheduled = true;
-    setImmediate(this.offer).unref();
+    setTimeout(this.offer, GATHER_MS).unref();
   }
 
   /** Writes what waits, for as long as somebody may still read it. */

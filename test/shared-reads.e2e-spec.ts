@@ -1,0 +1,99 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Document } from 'mongodb';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { LOOKUPS } from './lookups.js';
+import { TestMongod } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
+import { sendRaw, type RawAnswer } from './raw-http.js';
+
+const EVENTS = 12;
+const PER_EVENT = 30;
+const TAKE = 7;
+
+let mongod: TestMongod;
+let service: TestApp;
+
+/** Every event with its pages, with filters, past the end; and events that nobody has. */
+const paths = LOOKUPS.flatMap(({ route, id }) =>
+  Array.from({ length: EVENTS + 2 }, (_, event) => `${route}/${id}-${event}`).flatMap((scope) => [
+    `${scope}?take=${TAKE}`,
+    `${scope}?take=${TAKE}&page=3&marketMoment=live`,
+    `${scope}?take=${TAKE}&page=900`,
+  ]),
+);
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+  service = await createTestApp({ mongodbUri: monitored(mongod.uri), cacheMaxMb: 0 });
+  const markets = Array.from({ length: EVENTS * PER_EVENT }, (_, index) =>
+    aMarket({
+      eventId: `eventId-${index % EVENTS}`,
+      fixtureId: `fixtureId-${(index * 7) % EVENTS}`,
+      marketMoment: index % 3 === 0 ? 'live' : 'prelive',
+    }),
+  );
+  await store(service.database.connection, ...markets);
+  await service.get(paths[0] ?? '').expect(200);
+});
+
+afterAll(async () => {
+  await service.close();
+  await mongod.stop();
+});
+
+afterEach(() => failCommand('off'));
+
+describe('look-ups that arrive together', () => {
+  it('each get their own page, as if asked alone, by fewer commands', async () => {
+    const alone: unknown[] = [];
+    for (const path of paths) alone.push(await bodyOf(path));
+    const withMarkets = alone.filter((body) => (body as { data: unknown[] }).data.length === TAKE);
+    expect(withMarkets.length).toBeGreaterThan(EVENTS);
+
+    let together: RawAnswer[] = [];
+    const reads = await readsDuring(service.database.connection, async () => {
+      together = await ask(paths);
+    });
+
+    expect(together.map(({ body }) => JSON.parse(body))).toEqual(alone);
+    expect(reads.length).toBeLessThan(paths.length / 2);
+  });
+
+  it('do not wait for one that is slow: each is asked for anew', async () => {
+    const expected = (await ask(paths.slice(0, 8))).map(({ body }) => body);
+    await failCommand({ times: 1 }, { errorCode: 50 });
+
+    expect((await ask(paths.slice(0, 8))).map(({ body }) => body)).toEqual(expected);
+  });
+
+  it('all learn that MongoDB is too slow, in time', async () => {
+    await failCommand('alwaysOn', { blockConnection: true, blockTimeMS: 1_500 });
+    const began = performance.now();
+    const answers = await ask(paths.slice(0, 8));
+
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 504));
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+});
+
+/** Asks for all in one write on one connection: they arrive in one turn of the event loop. */
+async function ask(wanted: readonly string[]): Promise<RawAnswer[]> {
+  const requests = wanted.map(
+    (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.key}\r\n\r\n`,
+  );
+  return sendRaw(service.port, requests.join(''), { answers: wanted.length });
+}
+
+async function bodyOf(path: string): Promise<unknown> {
+  const { body } = await service.get(path).expect(200);
+  return body;
+}
+
+async function failCommand(mode: string | Document, how: Document = {}): Promise<void> {
+  const data = { failCommands: ['aggregate'], appName: 'markets-odds-service', ...how };
+  await service.database.connection
+    .getClient()
+    .db('admin')
+    .command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
+}
