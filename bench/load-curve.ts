@@ -18,6 +18,8 @@ const RATES = [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000
 
 /** A server that answers this late has more to do than it can. Milliseconds. */
 const OVERLOADED_MS = 250;
+/** So has one that refuses so many. */
+const OVERLOADED_SHARE = 0.01;
 
 const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
 
@@ -36,7 +38,9 @@ export async function measureLoadCurve(
         const load = { workload: scenario.workload, conditional: false };
         await client.run(server, { ...load, ...WARM_UP });
         for (const rate of RATES) {
-          const { p50, p99 } = await client.run(server, { ...load, rate, seconds, seed: rate });
+          const found = await client.run(server, { ...load, rate, seconds, seed: rate });
+          const { p50, p99, failedShare } = found;
+          if (failedShare > OVERLOADED_SHARE) break;
           points.push({ scenario, contender, perSecond: rate, p50, p99 });
           say(`${contender}, ${scenario.name}, ${rate}/s: p50 ${formatNumber(p50)} ms`);
           if (p50 > OVERLOADED_MS) break;

@@ -5,7 +5,7 @@ import { drawChart, type Series } from './svg-chart.js';
 const RATE_MARKS = [250, 500, 1_000, 2_000, 4_000, 8_000, 12_000];
 const LATENCY_MARKS = [0.1, 1, 10, 100, 1_000];
 
-/** Half of the answers come sooner than the full line, 99 of 100 sooner than the dashed one. */
+/** Half of the answers come sooner than the full line, 99 of 100 sooner than the dashed one; a line ends where more than 1 % are refused. */
 export function drawLoadCurve(points: readonly CurvePoint[]): string {
   const names = [...new Set(points.map(nameOf))];
   const series = names.flatMap((name, colour): Series[] => {

@@ -53,6 +53,7 @@ function negotiate(request: ApiRequest, { body }: Answer): Encoding {
 /** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. */
 function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
   if (!ifNoneMatch) return false;
+  if (ifNoneMatch === etag) return true;
   return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || weak(tag) === weak(etag));
 }
 
