@@ -3,7 +3,7 @@ import { feedCut, feedRefused, feedSilent } from './coherence/faults.js';
 import { History, type Lookup, type Shown } from './coherence/history.js';
 import { shownForm, type ModelMarket } from './coherence/model-market.js';
 import { runPhase } from './coherence/phase.js';
-import { startInProcess, type Service } from './coherence/services.js';
+import { startInProcess, type Service } from './services.js';
 import type { Tally } from './coherence/tally.js';
 import { TestMongod } from './mongo.js';
 

@@ -2,7 +2,7 @@ import { MongoClient, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestMongod } from '../mongo.js';
 import type { Random } from './random.js';
-import type { Service } from './services.js';
+import type { Service } from '../services.js';
 
 const APP_NAME = 'markets-odds-service';
 

@@ -3,7 +3,7 @@ import { TestMongod, type TestMongodOptions } from '../mongo.js';
 import * as faults from './faults.js';
 import { runPhase, type PhaseOptions } from './phase.js';
 import { table } from './report.js';
-import { startProcess, type Service } from './services.js';
+import { startProcess, type Service } from '../services.js';
 import type { Tally } from './tally.js';
 
 interface Phase extends Pick<PhaseOptions, 'upheavals' | 'faults' | 'reads'> {

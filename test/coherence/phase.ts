@@ -6,7 +6,7 @@ import type { Fault } from './faults.js';
 import { History } from './history.js';
 import { Random } from './random.js';
 import { Readers } from './readers.js';
-import type { Service } from './services.js';
+import type { Service } from '../services.js';
 import { Tally } from './tally.js';
 import { Upheaval } from './upheaval.js';
 import { plotOf, Writer } from './writer.js';
