@@ -69,6 +69,10 @@ export class ServiceProcess implements Service {
     return new ServiceProcess(spawnProgram(mongodbUri, env, nodeArgs), key);
   }
 
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }

@@ -4,7 +4,7 @@ import { TestMongod } from '../mongo.js';
 import { startProcess, storeKey, type ServiceProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
-import { PATH } from './paths.js';
+import { lookUp } from './paths.js';
 
 const rows = measurementsOf('MongoDB away at boot');
 
@@ -29,8 +29,8 @@ describe('MongoDB away at boot', () => {
     const [live, ready, data, unknown] = await Promise.all([
       ask(service, '/health/live'),
       ask(service, '/health/ready'),
-      ask(service, PATH),
-      ask({ ...service, port: service.port, key: generateKey() }, PATH),
+      ask(service, lookUp()),
+      ask({ ...service, port: service.port, key: generateKey() }, lookUp()),
     ]);
     rows.exactly('200', { seen: '/health/live', measured: told(live) });
     rows.exactly('503 database_unavailable, Retry-After: 1', {
@@ -43,7 +43,7 @@ describe('MongoDB away at boot', () => {
     });
     expect(told(unknown)).toBe(told(data));
 
-    const load = new OpenLoop({ port: service.port, key, rate: 50, path: () => PATH });
+    const load = new OpenLoop({ port: service.port, key, rate: 50, path: lookUp });
     const served = load.next(isServed);
     await mongod.restart();
     const answersAt = performance.now();

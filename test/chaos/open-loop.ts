@@ -17,7 +17,8 @@ export interface Outcome {
 
 export interface Target {
   readonly port: number;
-  readonly key?: string;
+  /** One for all requests, or a new one for each. */
+  readonly key?: string | (() => string);
 }
 
 export interface LoadOptions extends Target {
@@ -107,7 +108,7 @@ export function ask(
       resolve({ path, at, tookMs: performance.now() - at, ...outcome });
     const fail = (error: NodeJS.ErrnoException) =>
       settle({ status: 0, error: error.code ?? error.message });
-    const headers = key ? { 'X-API-Key': key } : {};
+    const headers = key ? { 'X-API-Key': typeof key === 'string' ? key : key() } : {};
     const asked = get(
       { host: '127.0.0.1', port, path, headers, agent: agent ?? false },
       (response) => {

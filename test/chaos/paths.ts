@@ -1,2 +1,4 @@
-/** A look-up that MongoDB answers quickly: nobody has this id. */
-export const PATH = '/v1/markets/market/provider/event';
+/** A look-up of an id: one that nobody has costs MongoDB little. */
+export function lookUp(id: string | number = 'event'): string {
+  return `/v1/markets/market/provider/${id}`;
+}

@@ -1,10 +1,16 @@
-import { MongoClient, type Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestMongod } from '../mongo.js';
+import {
+  APP_NAME,
+  onEachMember,
+  onMember,
+  primaryOf,
+  setFailCommand,
+  writable,
+} from '../mongo-admin.js';
 import type { Random } from './random.js';
 import type { Service } from '../services.js';
-
-const APP_NAME = 'markets-odds-service';
 
 /** Brings a fault about, holds it, and has mended it when it resolves. */
 export type Fault = (stage: Stage) => Promise<void>;
@@ -129,51 +135,7 @@ async function failing(
   data: Document,
   holdMs: number,
 ): Promise<void> {
-  const configureFailPoint = 'failCommand';
-  const on = { configureFailPoint, mode, data: { ...data, appName: APP_NAME } };
-  await onEachMember(mongod, (client) => client.db('admin').command(on));
+  await setFailCommand(mongod, mode, data);
   await delay(holdMs);
-  const off = { configureFailPoint, mode: 'off' };
-  await onEachMember(mongod, (client) => client.db('admin').command(off));
-}
-
-async function onEachMember(
-  mongod: TestMongod,
-  act: (client: MongoClient) => Promise<unknown>,
-): Promise<void> {
-  for (const index of mongod.pids.keys()) await onMember(mongod, index, act);
-}
-
-async function onMember<T>(
-  mongod: TestMongod,
-  index: number,
-  act: (client: MongoClient) => Promise<T>,
-): Promise<T> {
-  const client = new MongoClient(mongod.memberUri(index));
-  try {
-    return await act(client);
-  } finally {
-    await client.close();
-  }
-}
-
-async function primaryOf(mongod: TestMongod): Promise<number> {
-  const client = new MongoClient(mongod.uri);
-  try {
-    const { me } = await client.db('admin').command({ hello: 1 });
-    return mongod.ports.indexOf(Number(String(me).split(':')[1]));
-  } finally {
-    await client.close();
-  }
-}
-
-/** Resolves when there is a primary with a majority behind it. */
-async function writable(mongod: TestMongod): Promise<void> {
-  const client = new MongoClient(mongod.uri);
-  try {
-    const writeConcern = { w: 'majority' } as const;
-    await client.db().collection('probe').insertOne({}, { writeConcern });
-  } finally {
-    await client.close();
-  }
+  await setFailCommand(mongod, 'off');
 }

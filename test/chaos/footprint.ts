@@ -1,0 +1,21 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { Target } from './open-loop.js';
+
+/** The value of a metric without labels. */
+export async function metric({ port }: Target, name: string): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+  const [, value] = new RegExp(`^${name} (.+)$`, 'm').exec(await answer.text()) ?? [];
+  if (value === undefined) throw new Error(`No metric ${name}`);
+  return Number(value);
+}
+
+/** Open files of a process: sockets, mostly. */
+export async function descriptorsOf(pid: number): Promise<number> {
+  return (await readdir(`/proc/${pid}/fd`)).length;
+}
+
+/** Memory of a process that is in use, in MB. */
+export async function memoryOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}

@@ -1,0 +1,59 @@
+import { MongoClient, type Document } from 'mongodb';
+import { DRIVER_OPTIONS } from '../src/database/database.js';
+import type { TestMongod } from './mongo.js';
+
+/** The name that the service gives itself to MongoDB. */
+export const APP_NAME = DRIVER_OPTIONS.appName;
+
+/** Makes commands of the service fail, or wait, until `mode` is `off`. */
+export async function setFailCommand(
+  mongod: TestMongod,
+  mode: Document | string,
+  data: Document = {},
+): Promise<void> {
+  const command = { configureFailPoint: 'failCommand', mode, data: { ...data, appName: APP_NAME } };
+  await onEachMember(mongod, (client) => client.db('admin').command(command));
+}
+
+export async function onEachMember(
+  mongod: TestMongod,
+  act: (client: MongoClient) => Promise<unknown>,
+): Promise<void> {
+  for (const index of mongod.pids.keys()) await onMember(mongod, index, act);
+}
+
+/** Over a connection to this member alone. */
+export async function onMember<T>(
+  mongod: TestMongod,
+  index: number,
+  act: (client: MongoClient) => Promise<T>,
+): Promise<T> {
+  const client = new MongoClient(mongod.memberUri(index));
+  try {
+    return await act(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** Its index among the members. */
+export async function primaryOf(mongod: TestMongod): Promise<number> {
+  const client = new MongoClient(mongod.uri);
+  try {
+    const { me } = await client.db('admin').command({ hello: 1 });
+    return mongod.ports.indexOf(Number(String(me).split(':')[1]));
+  } finally {
+    await client.close();
+  }
+}
+
+/** Resolves when there is a primary with a majority behind it. */
+export async function writable(mongod: TestMongod): Promise<void> {
+  const client = new MongoClient(mongod.uri);
+  try {
+    const writeConcern = { w: 'majority' } as const;
+    await client.db().collection('probe').insertOne({}, { writeConcern });
+  } finally {
+    await client.close();
+  }
+}
