@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Problem } from '../common/problem.js';
 import { Database } from '../database/database.js';
 
 /** A ping that takes longer says that reads would, too. Milliseconds. */
@@ -38,7 +39,9 @@ export class ReadinessService {
           .findOne({}, { ...options, projection: { _id: 1 } }),
       );
       return undefined;
-    } catch {
+    } catch (error) {
+      // All connections are busy with reads: whoever takes work away now only moves the load to others.
+      if (error instanceof Problem && error.code === 'overloaded') return undefined;
       return 'MongoDB cannot be read.';
     }
   }
