@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIV3_1 } from 'openapi-types';
+import { PROBLEMS } from '../src/common/problem.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -29,7 +30,9 @@ describe('GET /openapi.json', () => {
   });
 
   it.each(LOOKUPS)('says exactly what GET $route/{$id} takes', ({ route, id }) => {
-    expect(parametersOf(`${route}/{${id}}`)).toEqual({
+    const parameters = parametersOf(`${route}/{${id}}`);
+    expect(Object.keys(parameters)[0]).toBe(id);
+    expect(parameters).toEqual({
       [id]: {
         in: 'path',
         required: true,
@@ -102,6 +105,25 @@ describe('GET /openapi.json', () => {
     }
   });
 
+  it('has an example of each problem, with the status that it stands under', () => {
+    const validator = new OpenApiValidator(document);
+    const codes = new Set<string>();
+    for (const { template, operation: each } of validator.operations) {
+      for (const [status, answer] of Object.entries(each.responses ?? {})) {
+        if (Number(status) < 400) continue;
+        const { content = {} } = answer as OpenAPIV3_1.ResponseObject;
+        const { schema = {}, examples = {} } = content['application/problem+json'] ?? {};
+        expect([template, status, Object.keys(examples)]).not.toEqual([template, status, []]);
+        for (const [code, { value }] of Object.entries(examples as Examples)) {
+          codes.add(code);
+          expect(value).toMatchObject({ code, status: Number(status) });
+          expect(validator.schemaFaults(schema, value)).toEqual([]);
+        }
+      }
+    }
+    expect([...codes].toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());
+  });
+
   it('describes every operation, parameter and answer', () => {
     for (const { template, operation: each } of new OpenApiValidator(document).operations) {
       expect([template, each.summary, each.operationId, each.tags]).toEqual([
@@ -149,6 +171,7 @@ describe('GET /docs', () => {
   });
 });
 
+type Examples = Record<string, OpenAPIV3_1.ExampleObject>;
 type Properties = Record<string, OpenAPIV3_1.SchemaObject & Record<string, unknown>>;
 
 function isComposed(schema: Properties[string]): boolean {

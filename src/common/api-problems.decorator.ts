@@ -1,6 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { PROBLEM_MEDIA_TYPE, ProblemBody, PROBLEMS, type ProblemCode } from './problem.js';
+import {
+  EXAMPLE_REQUEST_ID,
+  Problem,
+  PROBLEM_MEDIA_TYPE,
+  ProblemBody,
+  PROBLEMS,
+  type ProblemCode,
+} from './problem.js';
 
 /** Headers that problems of a code carry beside those of every answer. */
 const HEADERS: Partial<Record<ProblemCode, Record<string, string>>> = {
@@ -32,8 +39,27 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
             ],
           ),
         ),
-        content: { [PROBLEM_MEDIA_TYPE]: { schema: { $ref: getSchemaPath(ProblemBody) } } },
+        content: problemContent(same.map((code) => new Problem(code, detailOf(code)))),
       });
     }),
   );
+}
+
+/** Documents a body that can be any of these problems. */
+export function problemContent(problems: readonly Problem[]) {
+  const examples = problems.map((problem) => {
+    const value = problem.body(EXAMPLE_REQUEST_ID);
+    return [problem.code, { summary: value.title, value }] as const;
+  });
+  return {
+    [PROBLEM_MEDIA_TYPE]: {
+      schema: { $ref: getSchemaPath(ProblemBody) },
+      examples: Object.fromEntries(examples),
+    },
+  };
+}
+
+/** The true words depend on the request. */
+function detailOf(code: ProblemCode): string {
+  return `What went wrong this time: ${PROBLEMS[code].title.toLowerCase()}.`;
 }

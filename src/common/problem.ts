@@ -17,6 +17,9 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
+/** In documents. */
+export const EXAMPLE_REQUEST_ID = '7c1c2a5e-6f0b-4b39-9c1c-7f7a8f3a2d10';
+
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 /** One thing that is wrong with a request, and what would be right. */
@@ -33,7 +36,7 @@ export class RequestFault {
 
   @ApiProperty({
     description: 'What is wrong and what would be right.',
-    example: 'must be a whole number from 1 to 100',
+    example: 'must be a whole number from 1 to 100, in plain digits',
   })
   readonly detail!: string;
 }
@@ -67,7 +70,7 @@ export class ProblemBody {
 
   @ApiProperty({
     description: 'Id of the request, as in the X-Request-Id header and in the log.',
-    example: '7c1c2a5e-6f0b-4b39-9c1c-7f7a8f3a2d10',
+    example: EXAMPLE_REQUEST_ID,
   })
   readonly requestId!: string;
 

@@ -23,15 +23,21 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addApiKey(
       {
         type: 'apiKey',
+        in: 'header',
+        name: 'X-API-Key',
+        description:
+          'The way to prefer. Fill in one of the two: two keys in a request are refused.',
+      },
+      'X-API-Key',
+    )
+    .addApiKey(
+      {
+        type: 'apiKey',
         in: 'query',
         name: 'api_key',
         description: "Simple to try out; but proxies' logs show it.",
       },
       'api_key',
-    )
-    .addApiKey(
-      { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The way to prefer.' },
-      'X-API-Key',
     )
     .build();
   const document = SwaggerModule.createDocument(app, options, {

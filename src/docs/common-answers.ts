@@ -1,7 +1,9 @@
-import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
-import { PROBLEM_MEDIA_TYPE, ProblemBody } from '../common/problem.js';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { problemContent } from '../common/api-problems.decorator.js';
+import { EXAMPLE_REQUEST_ID, Problem } from '../common/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
+type Parameter = NonNullable<Operation['parameters']>[number];
 type Answer = Extract<Operation['responses'][string], { description: string }>;
 
 /** What the HTTP parser refuses, whatever the route. */
@@ -23,7 +25,7 @@ const text = (description: string, example: string) => ({
 const REQUEST_ID = {
   ...text(
     "The request's own id if it was sane, else a new one; it is in the log, too.",
-    '7c1c2a5e-6f0b-4b39-9c1c-7f7a8f3a2d10',
+    EXAMPLE_REQUEST_ID,
   ),
   required: true,
 };
@@ -33,15 +35,18 @@ const RATE_LIMIT = {
   RateLimit: text('What is left of them, and seconds until all are back.', '"default";r=599;t=60'),
 };
 
-/** Adds what holds for every operation: answers of the HTTP parser, and headers. */
+/** Adds what holds for every operation: answers of the HTTP parser, headers, and what must be given first. */
 export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;
     operation.security ??= [];
+    operation.parameters?.sort(pathFirst);
     for (const [status, what] of Object.entries(REFUSED_BY_PARSER)) {
       operation.responses[status] = {
         description: `\`invalid_request\`: ${what}`,
-        content: { [PROBLEM_MEDIA_TYPE]: { schema: { $ref: getSchemaPath(ProblemBody) } } },
+        content: problemContent([
+          new Problem('invalid_request', `${what}.`, { status: Number(status) }),
+        ]),
       };
     }
     for (const [status, answer] of Object.entries(operation.responses) as [string, Answer][]) {
@@ -53,4 +58,13 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
     }
   }
   return document;
+}
+
+/** What must be given comes first in Swagger UI's form. */
+function pathFirst(one: Parameter, other: Parameter): number {
+  return Number(isInPath(other)) - Number(isInPath(one));
+}
+
+function isInPath(parameter: Parameter): boolean {
+  return 'in' in parameter && parameter.in === 'path';
 }
