@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Db } from 'mongodb';
 import { aMarket } from './factories.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
@@ -239,7 +240,32 @@ describe('db status', () => {
           present: true,
         })),
         changeFeed: { on: true },
+        newestChange: {
+          at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+          ageSeconds: expect.any(Number),
+          searchedSeconds: expect.any(Number),
+        },
       });
+    });
+  });
+
+  it('tells the newest change of markets, not of keys', async () => {
+    await withDatabase(async (db, run) => {
+      const [markets, keys] = ['markets', 'api_keys'].map((name) =>
+        db.collection<{ _id: string }>(name),
+      );
+      await markets?.insertOne({ _id: 'a' });
+      const before = Date.now();
+      await markets?.updateOne({ _id: 'a' }, { $set: { name: 'b' } });
+      const after = Date.now();
+      await delay(10);
+      await keys?.insertOne({ _id: 'later' });
+
+      const { stdout } = await run(['db', 'status']);
+
+      const [, at = ''] = /^newest change +(\S+Z), \d+ s ago$/m.exec(stdout) ?? [];
+      expect(Date.parse(at)).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(at)).toBeLessThanOrEqual(after);
     });
   });
 
@@ -248,6 +274,7 @@ describe('db status', () => {
       const { code, stdout } = await run(['db', 'status']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^topology +replica set \S+: 127\.0\.0\.1:\d+ PRIMARY$/m);
+      expect(stdout).toMatch(/^newest change +none in the last \d+ s$/m);
       expect(stdout).toMatch(/^markets +no +about 0 +no$/m);
       expect(stdout).toMatch(/^markets\.identity +no$/m);
       expect(await db.listCollections().toArray()).toEqual([]);
@@ -271,6 +298,7 @@ describe('db status', () => {
         expect(status).toMatchObject({
           topology: { type: 'standalone' },
           changeFeed: { on: false, reason: expect.stringContaining('replica set') },
+          newestChange: null,
         });
       } finally {
         await mongod.stop();

@@ -8,10 +8,10 @@ import { MongoClient, Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { Database, databaseName, DRIVER_OPTIONS } from '../database/database.js';
-import { changeOf, type Change, type ChangeEvent, type ChangeListener } from './change.js';
+import { changeOf, timeOf, type Change, type ChangeEvent, type ChangeListener } from './change.js';
 import { ChangeStream, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
-import { Freshness } from './freshness.js';
+import { Freshness, FRESH_FOR_MS } from './freshness.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -27,6 +27,13 @@ const HOPELESS = new Set([40573, 13, 8000, 2, 9, 40324]);
 
 /** Error codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
+
+/**
+ * `current`: nothing older than FRESH_FOR_MS can be missing. `late`: it tells changes, but more may be missing.
+ * `blind`: it tells nothing.
+ */
+export const FEED_STATES = ['current', 'late', 'blind'] as const;
+export type FeedState = (typeof FEED_STATES)[number];
 
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
@@ -48,6 +55,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Events of the newest commit, which may not be whole yet. */
   private held: ChangeEvent[] = [];
   private lastFailure = '';
+  private readonly newest = new Map<string, Date>();
 
   /** Why nothing is told at present, or nothing. */
   blindBecause: string | undefined = 'not started';
@@ -71,6 +79,16 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */
   get ageMs(): number {
     return this.freshness.ageMs();
+  }
+
+  get state(): FeedState {
+    if (this.blindBecause !== undefined) return 'blind';
+    return this.ageMs <= FRESH_FOR_MS ? 'current' : 'late';
+  }
+
+  /** When, by MongoDB's clock, the newest change was made that was told of a collection; none since the start: nothing. */
+  newestChangeOf(collection: string): Date | undefined {
+    return this.newest.get(collection);
   }
 
   listen(collection: string, listener: ChangeListener): void {
@@ -170,6 +188,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         .map((event) => changeOf(event, collection))
         .filter((change): change is Change => change !== undefined);
       if (changes.length === 0) continue;
+      this.newest.set(collection, timeOf(last));
       const commit = { collection, clusterTime: last.clusterTime, changes };
       for (const listener of listeners) listener.committed(commit);
     }

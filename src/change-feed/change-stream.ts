@@ -53,7 +53,7 @@ export class ChangeStream {
     readonly first: Batch,
   ) {}
 
-  /** @param start where to begin: `startAtOperationTime` or `resumeAfter` */
+  /** @param start where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream` */
   static async open(
     db: Db,
     session: ClientSession,
@@ -88,6 +88,11 @@ export class ChangeStream {
       { session: this.session, enableUtf8Validation },
     )) as CursorReply;
     return batchOf(reply, askedAt);
+  }
+
+  async close(): Promise<void> {
+    const command = { killCursors: this.namespace, cursors: [this.cursorId] };
+    await this.db.command(command, { session: this.session });
   }
 }
 

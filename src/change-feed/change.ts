@@ -63,3 +63,8 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
       return undefined;
   }
 }
+
+/** When a change was made, by MongoDB's clock: to the second before MongoDB 6.0. */
+export function timeOf({ wallTime, clusterTime }: ChangeEvent): Date {
+  return wallTime ?? new Date(clusterTime.getHighBitsUnsigned() * 1_000);
+}

@@ -1,5 +1,8 @@
 import type { Timestamp } from 'mongodb';
 
+/** What is told counts as complete for so long; what callers are promised is 250 ms. */
+export const FRESH_FOR_MS = 200;
+
 interface Mark {
   /** Everything that was written before `at` has at most this cluster time. */
   readonly clusterTime: Timestamp;

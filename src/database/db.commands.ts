@@ -8,6 +8,7 @@ import {
 } from '../common/command.js';
 import { Database } from './database.js';
 import { initDatabase, type InitItem } from './init.js';
+import type { NewestChange } from './newest-change.js';
 import { databaseStatus, type DatabaseStatus } from './status.js';
 
 const LONGEST_REASON = 500;
@@ -52,6 +53,7 @@ function statusText(result: DatabaseStatus): string {
       'change feed',
       changeFeed.on ? 'on' : `off: ${printable(changeFeed.reason ?? '', LONGEST_REASON)}`,
     ],
+    ['newest change', newestChangeText(result.newestChange)],
   ];
   const collections = result.collections.map(
     ({ name, exists, estimatedCount, preAndPostImages }) => [
@@ -70,6 +72,12 @@ function statusText(result: DatabaseStatus): string {
     formatTable([['COLLECTION', 'THERE', 'RECORDS', 'PRE-IMAGES'], ...collections]),
     formatTable([['INDEX', 'THERE'], ...indexes]),
   ].join('\n\n');
+}
+
+function newestChangeText(newest: NewestChange | null): string {
+  if (!newest) return 'unknown';
+  if (newest.at === null) return `none in the last ${newest.searchedSeconds} s`;
+  return `${newest.at}, ${newest.ageSeconds} s ago`;
 }
 
 function yesNo(fact: boolean | null): string {

@@ -9,6 +9,7 @@ import {
   servesAs,
   wantedIndexes,
 } from './init.js';
+import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
 export interface DatabaseStatus {
@@ -19,6 +20,8 @@ export interface DatabaseStatus {
   readonly indexes: readonly IndexStatus[];
   /** Whether changes are told as they happen, and why not. */
   readonly changeFeed: { readonly on: boolean; readonly reason?: string };
+  /** Of markets; null where changes can't be followed. */
+  readonly newestChange: NewestChange | null;
 }
 
 interface Topology {
@@ -54,7 +57,7 @@ export async function databaseStatus(connection: Connection): Promise<DatabaseSt
     topology: await topologyOf(db),
     collections: await Promise.all(names.map((name) => collectionStatus(db, name))),
     indexes: await indexStatus(db, connection),
-    changeFeed: await changeFeedStatus(db),
+    ...(await changeFeedStatus(db)),
   };
 }
 
@@ -103,17 +106,15 @@ async function indexesOf(db: Db, collection: string): Promise<Document[]> {
   }
 }
 
-/** Opens the feed for a moment: only that tells the topology and the privileges alike. */
-async function changeFeedStatus(db: Db): Promise<DatabaseStatus['changeFeed']> {
+/** Follows changes for a moment: only that tells the topology and the privileges alike. */
+async function changeFeedStatus(
+  db: Db,
+): Promise<Pick<DatabaseStatus, 'changeFeed' | 'newestChange'>> {
   const [watched = ''] = PRE_IMAGE_COLLECTIONS;
-  const stream = db.collection(watched).watch([], { maxAwaitTimeMS: 1 });
   try {
-    await stream.tryNext();
-    return { on: true };
+    return { newestChange: await newestChange(db, watched), changeFeed: { on: true } };
   } catch (error) {
-    return { on: false, reason: messageOf(error) };
-  } finally {
-    await stream.close();
+    return { newestChange: null, changeFeed: { on: false, reason: messageOf(error) } };
   }
 }
 

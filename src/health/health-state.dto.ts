@@ -1,10 +1,57 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { FEED_STATES, type FeedState } from '../change-feed/change-feed.js';
 
-export class HealthState {
+export class LiveState {
+  @ApiProperty({ description: 'What the probe found.', enum: ['alive'], example: 'alive' })
+  readonly status!: 'alive';
+}
+
+export class ChangeFeedState {
   @ApiProperty({
-    description: 'What the probe found.',
-    enum: ['alive', 'ready'],
-    example: 'ready',
+    description:
+      'Whether answers can come from memory: `current`. While the feed is `late` or `blind` they are right as well, but each asks MongoDB.',
+    enum: FEED_STATES,
+    example: 'current',
   })
-  readonly status!: 'alive' | 'ready';
+  readonly state!: FeedState;
+
+  @ApiPropertyOptional({
+    description:
+      'Seconds since the feed was last known to have told every change. Left out while it is blind.',
+    type: 'number',
+    minimum: 0,
+    example: 0.027,
+  })
+  readonly ageSeconds?: number;
+}
+
+export class NewestChange {
+  @ApiProperty({
+    description: "When it was made, by MongoDB's clock.",
+    format: 'date-time',
+    example: '2026-11-21T07:03:00.044Z',
+  })
+  readonly at!: string;
+
+  @ApiProperty({
+    description: 'How long ago that was.',
+    type: 'number',
+    minimum: 0,
+    example: 3.205,
+  })
+  readonly ageSeconds!: number;
+}
+
+export class ReadyState {
+  @ApiProperty({ description: 'What the probe found.', enum: ['ready'], example: 'ready' })
+  readonly status!: 'ready';
+
+  @ApiProperty({ description: 'How well this process knows what changes in MongoDB.' })
+  readonly changeFeed!: ChangeFeedState;
+
+  @ApiPropertyOptional({
+    description:
+      'The newest change of markets that this process was told. Left out if there was none since it started.',
+  })
+  readonly newestChange?: NewestChange;
 }

@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { Problem } from '../common/problem.js';
 import { Public } from '../common/public.decorator.js';
-import { HealthState } from './health-state.dto.js';
+import { LiveState, ReadyState } from './health-state.dto.js';
 import { ReadinessService } from './readiness.service.js';
 
 @Public()
@@ -15,7 +15,7 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({ summary: 'Whether the process is alive; MongoDB is not asked' })
-  @ApiOkResponse({ description: 'Alive.', type: HealthState })
+  @ApiOkResponse({ description: 'Alive.', type: LiveState })
   @ApiProblems('invalid_request', 'method_not_allowed')
   live(@Res() response: Response): void {
     this.send(response, { status: 'alive' });
@@ -23,17 +23,17 @@ export class HealthController {
 
   @Get('ready')
   @ApiOperation({ summary: 'Whether look-ups can be answered' })
-  @ApiOkResponse({ description: 'Ready.', type: HealthState })
+  @ApiOkResponse({ description: 'Ready.', type: ReadyState })
   @ApiProblems('invalid_request', 'method_not_allowed', 'database_unavailable')
   async ready(@Res() response: Response): Promise<void> {
     const reason = await this.readiness.reasonAgainst();
     if (reason) {
       throw new Problem('database_unavailable', reason, { headers: { 'Retry-After': '1' } });
     }
-    this.send(response, { status: 'ready' });
+    this.send(response, this.readiness.state());
   }
 
-  private send(response: Response, state: HealthState): void {
+  private send(response: Response, state: LiveState | ReadyState): void {
     response.setHeader('Cache-Control', 'no-store');
     response.json(state);
   }

@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { ChangeFeed } from '../change-feed/change-feed.js';
 import { Problem } from '../common/problem.js';
 import { Database } from '../database/database.js';
+import type { ReadyState } from './health-state.dto.js';
+
+const MARKETS = 'markets';
 
 /** A ping that takes longer says that reads would, too. Milliseconds. */
 const PING_BUDGET_MS = 1_000;
@@ -14,7 +18,10 @@ export class ReadinessService {
   private lastPing:
     { readonly at: number; readonly result: Promise<string | undefined> } | undefined;
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly feed: ChangeFeed,
+  ) {}
 
   /** From now on the probe says no, so that no new work is sent here. */
   shutDown(): void {
@@ -31,11 +38,27 @@ export class ReadinessService {
     return this.lastPing.result;
   }
 
+  /** What the probe tells beside that all is well. It is known already: MongoDB is not asked. */
+  state(): ReadyState {
+    const { state, ageMs } = this.feed;
+    const newest = this.feed.newestChangeOf(MARKETS);
+    return {
+      status: 'ready',
+      changeFeed: { state, ...(Number.isFinite(ageMs) && { ageSeconds: seconds(ageMs) }) },
+      ...(newest && {
+        newestChange: {
+          at: newest.toISOString(),
+          ageSeconds: seconds(Date.now() - newest.getTime()),
+        },
+      }),
+    };
+  }
+
   private async ping(): Promise<string | undefined> {
     try {
       await this.database.read(PING_BUDGET_MS, (options) =>
         this.database.connection
-          .collection('markets')
+          .collection(MARKETS)
           .findOne({}, { ...options, projection: { _id: 1 } }),
       );
       return undefined;
@@ -45,4 +68,9 @@ export class ReadinessService {
       return 'MongoDB cannot be read.';
     }
   }
+}
+
+/** To the millisecond; where clocks differ, what is just now is not yet to come. */
+function seconds(ms: number): number {
+  return Math.max(0, Math.round(ms)) / 1_000;
 }

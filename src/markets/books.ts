@@ -5,6 +5,7 @@ import type { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../change-feed/change.js';
+import { FRESH_FOR_MS } from '../change-feed/freshness.js';
 import { Problem } from '../common/problem.js';
 import { Config } from '../config.js';
 import { Database, DRIVER_OPTIONS, READ_BUDGET_MS } from '../database/database.js';
@@ -16,9 +17,6 @@ import { MARKET_PROJECTION } from './market-view.js';
 import { Market } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { scopeKey, type Scope } from './scope.js';
-
-/** Memory answers only while it was complete this lately; what callers are promised is 250 ms. */
-const FRESH_FOR_MS = 200;
 
 /** A larger book costs more to keep than it saves: MongoDB cuts the page. */
 const MARKETS_MAX = 2_000;

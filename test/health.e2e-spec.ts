@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { MongoClient, type Document } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { TestMongod } from './mongo.js';
+
+const START_MS = 60_000;
+
+let mongod: TestMongod;
+let admin: MongoClient;
+let service: TestApp;
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+  admin = await MongoClient.connect(mongod.uri);
+}, START_MS);
+
+beforeEach(async () => {
+  await service?.close();
+  service = await createTestApp({ mongodbUri: mongod.uri });
+});
+
+afterAll(async () => {
+  await service?.close();
+  await admin?.close();
+  await mongod?.stop();
+}, START_MS);
+
+interface Ready {
+  readonly changeFeed: { readonly state: string; readonly ageSeconds?: number };
+  readonly newestChange?: { readonly at: string; readonly ageSeconds: number };
+}
+
+/** What the probe says once it says what is awaited; it is 200 all the while. */
+async function readyWhen(isSo: (ready: Ready) => boolean): Promise<Ready> {
+  const giveUpAt = performance.now() + 10_000;
+  for (;;) {
+    const { body } = await service.getOpen('/health/ready').expect(200);
+    if (isSo(body as Ready)) return body as Ready;
+    if (performance.now() > giveUpAt) throw new Error(`Still ${JSON.stringify(body)}`);
+    await delay(10);
+  }
+}
+
+const readyWhenFeedIs = (state: string) =>
+  readyWhen(({ changeFeed }) => changeFeed.state === state);
+
+/** Lets commands of the service's feed fail while something happens. */
+async function whileFeed(fails: Document, happens: () => Promise<unknown>): Promise<void> {
+  const failPoint = { configureFailPoint: 'failCommand' };
+  const data = {
+    failCommands: ['getMore', 'aggregate'],
+    appName: 'markets-odds-service',
+    ...fails,
+  };
+  await admin.db('admin').command({ ...failPoint, mode: 'alwaysOn', data });
+  await happens();
+  await admin.db('admin').command({ ...failPoint, mode: 'off' });
+}
+
+describe('GET /health/ready', () => {
+  it('tells how old the newest change of markets is, and nothing of others', async () => {
+    const { changeFeed, ...rest } = await readyWhenFeedIs('current');
+    expect(changeFeed).toEqual({ state: 'current', ageSeconds: expect.any(Number) });
+    expect(changeFeed.ageSeconds).toBeLessThanOrEqual(0.2);
+    // The feed follows the key that was made for this test as well.
+    expect(rest).toEqual({ status: 'ready' });
+
+    const before = Date.now();
+    await store(service.database.connection, aMarket());
+    const after = Date.now();
+    const { newestChange } = await readyWhen((ready) => ready.newestChange !== undefined);
+
+    const at = Date.parse(newestChange?.at ?? '');
+    expect(at).toBeGreaterThanOrEqual(before);
+    expect(at).toBeLessThanOrEqual(after);
+    expect(newestChange?.ageSeconds).toBeLessThanOrEqual((Date.now() - before) / 1_000);
+  });
+
+  it('is ready, but says so, while the feed is late or blind', async () => {
+    await readyWhenFeedIs('current');
+    await whileFeed({ blockConnection: true, blockTimeMS: 600 }, async () => {
+      const { changeFeed } = await readyWhenFeedIs('late');
+      expect(changeFeed.ageSeconds).toBeGreaterThan(0.2);
+    });
+    await whileFeed({ closeConnection: true }, async () => {
+      const { changeFeed } = await readyWhenFeedIs('blind');
+      expect(changeFeed).toEqual({ state: 'blind' });
+    });
+    await readyWhenFeedIs('current');
+  });
+});
