@@ -12,6 +12,7 @@ import { changeOf, timeOf, type Change, type ChangeEvent, type ChangeListener } 
 import { ChangeStream, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { Freshness, FRESH_FOR_MS } from './freshness.js';
+import { demandProof, NoProof } from './proof.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -125,6 +126,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       socketTimeoutMS: SOCKET_TIMEOUT_MS,
     }).connect();
     const db = this.client.db(databaseName(uri));
+    await demandProof(db);
     const session = this.client.startSession({ causalConsistency: false });
     try {
       const stream = await ChangeStream.open(
@@ -207,7 +209,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       this.logger.warn(`The change feed is blind, answers come from MongoDB: ${this.blindBecause}`);
       this.lastFailure = this.blindBecause;
     }
-    const hopeless = code !== undefined && HOPELESS.has(code);
+    const hopeless = error instanceof NoProof || (code !== undefined && HOPELESS.has(code));
     const { signal } = this.ended;
     await delay(hopeless ? RETRY_HOPELESS_AFTER_MS : RETRY_AFTER_MS, undefined, { signal }).catch(
       () => undefined,

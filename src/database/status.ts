@@ -1,5 +1,6 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { demandProof } from '../change-feed/proof.js';
 import { messageOf } from '../common/command.js';
 import {
   collectionNames,
@@ -111,10 +112,13 @@ async function changeFeedStatus(
   db: Db,
 ): Promise<Pick<DatabaseStatus, 'changeFeed' | 'newestChange'>> {
   const [watched = ''] = PRE_IMAGE_COLLECTIONS;
+  let newest: NewestChange | null = null;
   try {
-    return { newestChange: await newestChange(db, watched), changeFeed: { on: true } };
+    newest = await newestChange(db, watched);
+    await demandProof(db);
+    return { newestChange: newest, changeFeed: { on: true } };
   } catch (error) {
-    return { newestChange: null, changeFeed: { on: false, reason: messageOf(error) } };
+    return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };
   }
 }
 

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { testDatabaseUri } from './mongo.js';
+import { MongosDisguise } from './mongos-disguise.js';
+import { runCli } from './run-cli.js';
+
+const NO_PROOF = "through a mongos it can't be known whether changes are missing";
+
+let mongos: MongosDisguise;
+let mongodbUri: string;
+let service: TestApp;
+
+beforeAll(async () => {
+  const { port, pathname } = new URL(testDatabaseUri());
+  mongos = await MongosDisguise.of(Number(port));
+  mongodbUri = `mongodb://127.0.0.1:${mongos.port}${pathname}`;
+  service = await createTestApp({ mongodbUri });
+});
+
+afterAll(async () => {
+  await service.close();
+  await mongos.close();
+});
+
+describe('behind what says that it is a mongos', () => {
+  it('look-ups are answered, by MongoDB each time', async () => {
+    const market = aMarket();
+    await store(service.database.connection, market);
+    const path = `/v1/markets/market/fixture/${market.fixtureId}`;
+    for (let time = 0; time < 3; time += 1) {
+      const { body } = await service.get(path).expect(200);
+      expect(body).toMatchObject({ data: [{ marketId: market.marketId }], meta: { itemCount: 1 } });
+    }
+
+    const { text } = await service.getOpen('/metrics').expect(200);
+    expect(text).toMatch(/^markets_cache_hits_total 0$/m);
+    expect(text).toMatch(/^markets_cache_misses_total 3$/m);
+  });
+
+  it('the feed is blind, and db status says why', async () => {
+    const { body } = await service.getOpen('/health/ready').expect(200);
+    expect(body).toEqual({ status: 'ready', changeFeed: { state: 'blind' } });
+
+    const { stdout } = await runCli(['db', 'status', '--json'], {
+      env: { MONGODB_URI: mongodbUri },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({
+      topology: { type: 'sharded' },
+      changeFeed: { on: false, reason: NO_PROOF },
+      newestChange: { at: expect.any(String) },
+    });
+  });
+});
