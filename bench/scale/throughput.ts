@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
+import type { ServerProcess } from '../../test/server-process.js';
+import type { Load, LoadReply, LoadResult } from '../load-client.js';
+import { cpuSeconds } from '../machine.js';
+import { WORKLOADS, type Workload } from '../workloads.js';
+import { end, startScript } from './children.js';
+import { RoundRobin } from './round-robin.js';
+import type { Stage } from './stage.js';
+
+export interface ThroughputPoint {
+  readonly instances: number;
+  readonly workload: Workload;
+  readonly perSecond: number;
+  readonly p99: number;
+  /** Processor time for a request, in µs: of the instances together, and of all members of the replica set. */
+  readonly serviceMicros: number;
+  readonly mongodMicros: number;
+  /** The busiest instance's share of the work, × what would be even. */
+  readonly unevenness: number;
+  readonly bytesPerAnswer: number;
+}
+
+const CONNECTIONS = 16;
+const WARM_UP = { seconds: 3, atLeast: 4_000, seed: 1 };
+
+/** Puts all the load that 16 connections carry on a number of instances behind a load balancer. */
+export async function measureThroughput(
+  stage: Stage,
+  counts: readonly number[],
+  seconds: number,
+): Promise<ThroughputPoint[]> {
+  const { key } = await stage.issueKey();
+  const client = startScript('load-client.js');
+  const points: ThroughputPoint[] = [];
+  try {
+    for (const count of counts) {
+      const instances = await stage.start(count);
+      const proxy = await RoundRobin.listen(instances.map(({ port }) => port));
+      const { port } = proxy;
+      const usual = { port, key, markets: stage.markets, connections: CONNECTIONS };
+      for (const workload of WORKLOADS) {
+        const load: Load = { ...usual, workload, conditional: false, seconds, seed: count };
+        await run(client, { ...load, ...WARM_UP });
+        points.push(await measure(stage, instances, workload, () => run(client, load)));
+      }
+      await proxy.close();
+      await stage.stopInstances();
+    }
+  } finally {
+    await end(client);
+  }
+  return points;
+}
+
+async function measure(
+  stage: Stage,
+  instances: readonly ServerProcess[],
+  workload: Workload,
+  load: () => Promise<LoadResult>,
+): Promise<ThroughputPoint> {
+  const cpu = () => instances.map(({ pid }) => cpuSeconds(pid));
+  const [before, mongodBefore] = [cpu(), sum(stage.mongodSeconds())];
+  const { requests, seconds, p99, bodyBytes } = await load();
+  const used = cpu().map((after, index) => after - (before[index] ?? 0));
+  return {
+    instances: instances.length,
+    workload,
+    perSecond: requests / seconds,
+    p99,
+    serviceMicros: (sum(used) / requests) * 1e6,
+    mongodMicros: ((sum(stage.mongodSeconds()) - mongodBefore) / requests) * 1e6,
+    unevenness: (Math.max(...used) / sum(used)) * instances.length,
+    bytesPerAnswer: bodyBytes / requests,
+  };
+}
+
+/** Only answers with odds count. */
+async function run(client: ChildProcess, load: Load): Promise<LoadResult> {
+  client.send(load);
+  const [reply] = (await once(client, 'message')) as [LoadReply];
+  if ('failure' in reply) throw new Error(`The load failed: ${reply.failure}`);
+  const { statuses, requests } = reply.result;
+  if (statuses[200] !== requests) throw new Error(`Answers: ${JSON.stringify(statuses)}`);
+  return reply.result;
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
