@@ -8,11 +8,13 @@ import { AppModule } from './app.module.js';
 import type { ApiRequest } from './common/api-request.js';
 import { HttpServerAdapter } from './common/http-server.js';
 import { methodCheck } from './common/method-check.js';
+import { refuseOverload } from './common/overloaded.js';
 import { requestContext } from './common/request-context.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
+import { watchOverload } from './telemetry/overload-watch.js';
 import { refusalOf } from './telemetry/request-outcome.js';
 import { traceRequests } from './telemetry/tracing.js';
 import { noteRequests, watchRequests } from './telemetry/request-watch.js';
@@ -28,6 +30,7 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   app.set('trust proxy', config.trustProxy);
   const note = noteRequests(logger, app.get(Metrics));
   adapter.onRefusal = (requestId, problem) => note(refusalOf(requestId, problem));
+  adapter.tellsOrigins = config.corsOrigins !== undefined;
   app.use(watchRequests(note));
   const tracing = traceRequests();
   if (tracing) app.use(tracing);
@@ -35,9 +38,11 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
   if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
+  app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
   setUpDocs(app);
   await app.init();
+  adapter.onOverload = watchOverload(logger, app.get(Metrics), adapter.getInstance());
   return app;
 }
 

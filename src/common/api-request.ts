@@ -2,6 +2,9 @@ import type { Request } from 'express';
 import type { ApiKey } from '../api-keys/api-key.schema.js';
 import type { ProblemCode } from './problem.js';
 
+/** Names and values of a query, decoded, as sent: in order, repeated ones included. */
+export type RawQuery = ReadonlyArray<readonly [name: string, value: string]>;
+
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
   requestId: string;
@@ -9,10 +12,11 @@ export interface ApiRequest extends Request {
   answerHeaders: Record<string, string>;
   /** Monotonic time of its arrival, in milliseconds. */
   startedAt: number;
-  /** Names and values of the query, decoded, as sent: in order, repeated ones included. */
-  rawQuery: ReadonlyArray<readonly [name: string, value: string]>;
+  rawQuery: RawQuery;
   /** Whether the target holds broken percent-encoding, broken UTF-8 or characters no URL may have. */
   brokenTarget?: BrokenTarget;
+  /** Whether it is refused because there is too much to do. */
+  isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
   apiKey?: ApiKey;

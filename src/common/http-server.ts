@@ -6,10 +6,13 @@ import {
   IncomingMessage,
   ServerResponse,
   STATUS_CODES,
+  type Server,
   type ServerOptions,
 } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { Admission } from './admission.js';
 import type { ApiRequest } from './api-request.js';
+import { sendOverloaded } from './overloaded.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
@@ -23,16 +26,26 @@ const SERVER_OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
+/** Connections that the system may hold until we take them: of more it drops, their clients try again after a second. */
+const BACKLOG = 4_096;
+
 /** How long a refused client may go on sending before its connection is cut. Milliseconds. */
 const LINGER_MS = 1_000;
 
 /** Told of each request that was refused before it could be read. */
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
+/** Told of each request that was refused because there is too much to do. */
+export type OverloadListener = (request: ApiRequest) => void;
+
 /** Express on an HTTP server whose own refusals are problem details, too. */
 export class HttpServerAdapter extends ExpressAdapter {
   /** For log and metrics. */
   onRefusal: RefusalListener = () => undefined;
+  onOverload: OverloadListener = () => undefined;
+
+  /** Whether pages of other origins are told why they are refused, which takes more than the bare refusal. */
+  tellsOrigins = false;
 
   constructor() {
     const app = express();
@@ -46,7 +59,12 @@ export class HttpServerAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const tell: RefusalListener = (...refusal) => this.onRefusal(...refusal);
     const app: Express = this.getInstance();
-    const server = createServer({ ...SERVER_OPTIONS, ...messageClasses(app) }, app);
+    const admission = new Admission(app, (request, response) => this.refuse(request, response));
+    const server = createServer({ ...SERVER_OPTIONS, ...messageClasses(app) });
+    server.on('connection', () => admission.connected());
+    server.on('request', (request: ApiRequest, response: Response) => {
+      admission.enter(request, response);
+    });
     // No count: Node drops the surplus without a word, and a second key could hide there. The size bounds it.
     server.maxHeadersCount = 0;
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -61,16 +79,39 @@ export class HttpServerAdapter extends ExpressAdapter {
     });
     this.httpServer = server;
   }
+
+  /** Always given a host and, by Nest, a callback. */
+  override listen(port: string | number, ...[host, callback]: unknown[]): Server {
+    const options = { port: Number(port), host: String(host), backlog: BACKLOG };
+    return (this.httpServer as Server).listen(options, callback as () => void);
+  }
+
+  private refuse(request: ApiRequest, response: Response): void {
+    if (this.tellsOrigins && request.headers.origin !== undefined) {
+      request.isRefused = true;
+      const app: Express = this.getInstance();
+      app(request, response);
+      return;
+    }
+    sendOverloaded(request, response);
+    this.onOverload(request);
+  }
 }
 
 /**
  * Express gives each request and response another prototype as it arrives. V8 then gives up its optimisations
  * for these objects, which doubles the cost of a whole answer (329 µs became 154 µs). Made of these classes, they have
- * the right prototype from the start.
+ * the right prototype from the start. `ended` is told when the answer is complete, sent or not.
  */
 function messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class ExpressRequest extends IncomingMessage {}
-  class ExpressResponse extends ServerResponse {}
+  class ExpressResponse extends ServerResponse {
+    override end(...args: unknown[]): this {
+      super.end(...(args as []));
+      this.emit('ended');
+      return this;
+    }
+  }
   Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   Object.setPrototypeOf(ExpressResponse.prototype, app.response);
   Object.assign(app, { request: ExpressRequest.prototype, response: ExpressResponse.prototype });

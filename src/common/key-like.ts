@@ -1,4 +1,4 @@
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest, RawQuery } from './api-request.js';
 
 /**
  * What keys begin with; or 24 letters and digits in a row that are as mixed as a key's secret: names in camel
@@ -12,7 +12,10 @@ const SECRET_STARTS_AT = 17;
 const SHARED = 6;
 
 /** Whether a text from a request may hold a key, or part of the secret of one that came with the request: nothing shows it then. */
-export function mayHoldKey(text: string, { rawQuery, headers }: ApiRequest): boolean {
+export function mayHoldKey(
+  text: string,
+  { rawQuery, headers }: Pick<ApiRequest, 'headers'> & { rawQuery: RawQuery },
+): boolean {
   const keys = rawQuery.filter(([name]) => name === 'api_key').map(([, key]) => key);
   return (
     KEY_LIKE.test(text) ||

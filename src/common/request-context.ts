@@ -16,7 +16,7 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
 /** First step of every request: its id, its time, its query as sent; and no request that two hops could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
-  request.startedAt = performance.now();
+  request.startedAt ??= performance.now();
   const start = request.url.indexOf('?');
   const path = start < 0 ? request.url : request.url.slice(0, start);
   const query = start < 0 ? '' : request.url.slice(start + 1);
@@ -35,11 +35,12 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   next();
 }
 
-function requestIdOf(request: ApiRequest): string {
-  const given = request.headers['x-request-id'];
-  const isKept =
-    typeof given === 'string' && PLAIN_REQUEST_ID.test(given) && !mayHoldKey(given, request);
-  return isKept ? given : randomUUID();
+/** The id that came with a request, or a new one. Its query need not have been read. */
+export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
+  const given = headers['x-request-id'];
+  if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
+  const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1)).pairs;
+  return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
 }
 
 /** Name and value of each part of a query, decoded; what can't be decoded stays as it is and counts as broken. */

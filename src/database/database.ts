@@ -16,6 +16,7 @@ import {
 import mongoose, { type Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
+import { overloaded } from '../common/overloaded.js';
 import { Problem } from '../common/problem.js';
 import { OncePer } from '../telemetry/once-per.js';
 
@@ -271,10 +272,4 @@ function unavailable(): Problem {
 
 function timeout(): Problem {
   return new Problem('database_timeout', 'The database did not answer in time. Please try again.');
-}
-
-function overloaded(): Problem {
-  return new Problem('overloaded', 'The service has too much to do. Please try again.', {
-    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
-  });
 }

@@ -56,6 +56,10 @@ export class Metrics {
     labelNames: ['limit'] as const,
     registers: [this.registry],
   });
+  readonly shed = this.counter(
+    'http_requests_shed_total',
+    'Requests answered 503 `overloaded`: there was too much to do.',
+  );
 
   readonly cacheHits = this.counter('markets_cache_hits_total', 'Look-ups answered from memory.');
   readonly cacheMisses = this.counter(

@@ -1,0 +1,46 @@
+import type { NextFunction, Response } from 'express';
+import { DATA_HEADERS } from './answer-headers.js';
+import type { ApiRequest } from './api-request.js';
+import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { requestIdOf } from './request-context.js';
+
+/** Seconds: by then a burst is over. */
+const RETRY_AFTER = '1';
+
+export function overloaded(): Problem {
+  return new Problem('overloaded', 'The service has too much to do. Please try again.', {
+    headers: { 'Retry-After': RETRY_AFTER },
+  });
+}
+
+/** Names and values in turn, which is what Node sends with the least work. */
+const HEADERS: readonly string[] = Object.entries({
+  ...DATA_HEADERS,
+  'Content-Type': PROBLEM_MEDIA_TYPE,
+  'Cache-Control': 'no-store',
+  'Retry-After': RETRY_AFTER,
+}).flat();
+
+const ID = '<id>';
+const [BODY_START = '', BODY_END = ''] = JSON.stringify(overloaded().body(ID)).split(ID);
+
+/** Answers before anything else is looked at: the less a refusal costs, the more is served. */
+export function sendOverloaded(request: ApiRequest, response: Response): void {
+  const requestId = requestIdOf(request);
+  request.requestId = requestId;
+  const body = `${BODY_START}${requestId}${BODY_END}`;
+  response.writeHead(503, [
+    ...HEADERS,
+    'X-Request-Id',
+    requestId,
+    'Content-Length',
+    String(body.length),
+  ]);
+  response.end(request.method === 'HEAD' ? undefined : body, 'latin1');
+}
+
+/** The same for pages of other origins, which see nothing of an answer before CORS has had its say. */
+export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
+  if (request.isRefused) throw overloaded();
+  next();
+}

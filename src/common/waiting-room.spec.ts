@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import { WaitingRoom } from './waiting-room.js';
+
+const RULES = { always: 2, burst: 10, standingMs: 100 };
+
+/** Lets in as many as there is room for. */
+function fill(room: WaitingRoom<number>, now: number): void {
+  while (!room.isFull(now)) room.add(room.length);
+}
+
+describe('WaitingRoom', () => {
+  it('lets a burst wait, in the order of arrival', () => {
+    const room = new WaitingRoom<number>(RULES);
+    fill(room, 0);
+    expect(room.length).toBe(10);
+    expect([room.next(), room.next()]).toEqual([0, 1]);
+  });
+
+  it('lets as many wait as were served lately when the queue does not pass', () => {
+    const room = new WaitingRoom<number>(RULES);
+    fill(room, 0);
+    for (let served = 0; served < 5; served++) room.next();
+    fill(room, 99);
+    expect(room.length).toBe(10);
+    for (let served = 0; served < 5; served++) room.next();
+    room.isFull(200);
+    expect(room.length).toBe(5);
+    // Ten in 200 ms are five in 100 ms.
+    expect(room.isFull(200)).toBe(true);
+    room.next();
+    expect(room.isFull(200)).toBe(false);
+  });
+
+  it('lets a few wait however slow it goes, and never more than a burst', () => {
+    const slow = new WaitingRoom<number>(RULES);
+    fill(slow, 0);
+    expect(slow.isFull(150)).toBe(true);
+    while (slow.length > 2) slow.next();
+    expect(slow.isFull(150)).toBe(true);
+    slow.next();
+    expect(slow.isFull(150)).toBe(false);
+
+    const quick = new WaitingRoom<number>(RULES);
+    fill(quick, 0);
+    for (let served = 0; served < 1_000; served++) {
+      quick.next();
+      quick.add(served);
+    }
+    quick.isFull(100);
+    fill(quick, 100);
+    expect(quick.length).toBe(10);
+  });
+
+  it('lets a burst wait again once it was empty', () => {
+    const room = new WaitingRoom<number>(RULES);
+    fill(room, 0);
+    expect(room.isFull(150)).toBe(true);
+    while (room.length > 0) room.next();
+    fill(room, 151);
+    expect(room.length).toBe(10);
+  });
+});

@@ -1,0 +1,33 @@
+import type { Express } from 'express';
+import type { Logger } from 'pino';
+import type { OverloadListener } from '../common/http-server.js';
+import { countRequest } from './count-request.js';
+import type { Metrics } from './metrics.js';
+import { OncePer } from './once-per.js';
+import { UNKNOWN_ROUTE } from './request-outcome.js';
+
+/** Refusals come by the thousand: one line tells of many. Milliseconds. */
+const WARN_EVERY_MS = 1_000;
+
+/** Counts the requests that are refused because there is too much to do, and warns of them now and then. */
+export function watchOverload(logger: Logger, metrics: Metrics, app: Express): OverloadListener {
+  const refusals = new OncePer(WARN_EVERY_MS);
+  const routeOf = templateFinder(app);
+  return ({ method, requestId, startedAt, url }) => {
+    const durationMs = performance.now() - startedAt;
+    const outcome = { requestId, method, route: routeOf(url), status: 503, durationMs };
+    countRequest(metrics, { ...outcome, code: 'overloaded' });
+    const count = refusals.count();
+    if (count === undefined) return;
+    logger.warn({ code: 'overloaded', count, requestId }, 'Requests are refused: too many wait');
+  };
+}
+
+/** Finds the template of a path that begins like one, without the cost of routing it. */
+function templateFinder(app: Express): (url: string) => string {
+  const templates = app.router.stack.flatMap(({ route }) => {
+    const [start = '', parameter] = route?.path.split(':') ?? [];
+    return route && parameter !== undefined ? [{ start, path: route.path }] : [];
+  });
+  return (url) => templates.find(({ start }) => url.startsWith(start))?.path ?? UNKNOWN_ROUTE;
+}

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { sendRaw, type RawAnswer } from './raw-http.js';
+
+const PATH = '/v1/markets/market/fixture/asked-by-many';
+const CONNECTIONS = 40;
+const REQUESTS = 45;
+
+let service: TestApp;
+
+beforeEach(async () => {
+  service = await createTestApp({ logLevel: 'warn' });
+  await store(service.database.connection, aMarket({ fixtureId: 'asked-by-many' }));
+  await service.get(PATH).expect(200);
+});
+
+afterEach(() => service.close());
+
+function requests(count: number, headers = ''): string {
+  const { key } = service;
+  return `GET ${PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${headers}\r\n`.repeat(count);
+}
+
+/** More requests than may wait, all at the same time. */
+async function flood(headers = ''): Promise<RawAnswer[]> {
+  const bytes = requests(REQUESTS, headers);
+  const flows = Array.from({ length: CONNECTIONS }, () =>
+    sendRaw(service.port, bytes, { answers: REQUESTS }),
+  );
+  return (await Promise.all(flows)).flat();
+}
+
+it('refuses some of too many requests, serves the rest, and says so', async () => {
+  const [answers, live] = await Promise.all([
+    flood(),
+    sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'),
+  ]);
+  expect(live.map(({ status }) => status)).toEqual([200]);
+  const served = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(served.length + refused.length).toBe(CONNECTIONS * REQUESTS);
+  expect(served.length).toBeGreaterThan(100);
+  expect(refused.length).toBeGreaterThan(100);
+
+  const ids = new Set(refused.map(({ headers }) => headers.get('x-request-id')));
+  expect(ids.size).toBe(refused.length);
+  for (const { headers, body } of refused) {
+    expect(JSON.parse(body)).toEqual({
+      type: 'urn:markets-odds:problem:overloaded',
+      title: 'Overloaded',
+      status: 503,
+      detail: 'The service has too much to do. Please try again.',
+      code: 'overloaded',
+      requestId: headers.get('x-request-id'),
+    });
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      'retry-after': '1',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(headers.has('access-control-allow-origin')).toBe(false);
+  }
+
+  const { text } = await service.getOpen('/metrics').expect(200);
+  expect(text).toContain(`http_requests_shed_total ${refused.length}\n`);
+  expect(text).toContain(
+    `http_request_duration_seconds_count{method="GET",route="/v1/markets/market/fixture/:fixtureId",status="503"} ${refused.length}\n`,
+  );
+  const warnings = service.logged.filter((line) => line.includes('Requests are refused'));
+  expect(warnings.length).toBeGreaterThan(0);
+  expect(warnings.length).toBeLessThan(10);
+  // All is as before.
+  await service.get(PATH).expect(200);
+});
+
+it('keeps a sane request id of one that it refuses, and answers HEAD without a body', async () => {
+  const [answers, heads] = await Promise.all([
+    flood('X-Request-Id: mine\r\n'),
+    sendRaw(service.port, requests(1).replace('GET', 'HEAD').repeat(REQUESTS), {
+      answers: REQUESTS,
+      bodiless: true,
+    }),
+  ]);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(refused.length).toBeGreaterThan(100);
+  expect(new Set(refused.map(({ headers }) => headers.get('x-request-id')))).toEqual(
+    new Set(['mine']),
+  );
+  expect(heads).toHaveLength(REQUESTS);
+});
+
+it('tells allowed origins why they are refused', async () => {
+  await service.close();
+  service = await createTestApp({ corsOrigins: ['https://odds.example'], logLevel: 'warn' });
+  const answers = await flood('Origin: https://odds.example\r\n');
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(refused.length).toBeGreaterThan(100);
+  for (const { body, headers } of refused) {
+    expect(JSON.parse(body).code).toBe('overloaded');
+    expect(headers.get('access-control-allow-origin')).toBe('https://odds.example');
+    expect(headers.get('retry-after')).toBe('1');
+  }
+});
+
+it('serves a crowd of two hundred that came during a pause', async () => {
+  const crowd = Array.from({ length: 200 }, () => sendRaw(service.port, requests(1)));
+  const until = performance.now() + 150;
+  while (performance.now() < until);
+  const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
+  expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
+});
