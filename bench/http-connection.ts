@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export interface Reply {
@@ -28,6 +29,10 @@ export class HttpConnection {
     this.socket.on('data', (chunk) => this.take(chunk));
     this.socket.on('error', onFailure);
     this.socket.on('end', () => onFailure(new Error('The server closed the connection')));
+  }
+
+  get opened(): Promise<unknown> {
+    return once(this.socket, 'connect');
   }
 
   /** @param text a whole request: head and empty line */

@@ -1,0 +1,186 @@
+/** The storm, a process of its own: requests that come at their rate, whatever becomes of the earlier ones. */
+import { HttpConnection } from './http-connection.js';
+import { targetsOf, type Workload } from './workloads.js';
+
+export interface Storm {
+  readonly port: number;
+  readonly key: string;
+  readonly workload: Workload;
+  /** Markets in the database. */
+  readonly markets: number;
+  readonly perSecond: number;
+  readonly seconds: number;
+  /** Whether each request has a connection to itself; else as many are opened as are needed, and kept. */
+  readonly newConnections: boolean;
+}
+
+export interface StormResult {
+  readonly seconds: number;
+  /** Requests that were due, and those that found a connection. */
+  readonly due: number;
+  readonly sent: number;
+  readonly served: Latencies;
+  readonly refused: Latencies;
+  /** Requests with another answer, or none. */
+  readonly lost: number;
+  /** Connections that were open at once. */
+  readonly connections: number;
+}
+
+/** Milliseconds, from the moment at which a request was sent. */
+export interface Latencies {
+  readonly count: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly most: number;
+}
+
+export type StormReply = { readonly result: StormResult } | { readonly failure: string };
+
+/** More than are under way and may wait together. */
+const CONNECTIONS = 2_000;
+
+/** Opened so many at a time, before the storm. */
+const OPENED_AT_ONCE = 100;
+
+/** What has no answer so long after the storm is lost. Milliseconds. */
+const PATIENCE_MS = 3_000;
+
+class StormRun {
+  private readonly served: number[] = [];
+  private readonly refused: number[] = [];
+  private readonly idle: Lane[] = [];
+  private readonly lanes = new Set<Lane>();
+  private due = 0;
+  private sent = 0;
+  private done = 0;
+  private connections = 0;
+  private readonly nextTarget: () => string;
+
+  constructor(private readonly storm: Storm) {
+    this.nextTarget = targetsOf(storm.workload, storm.markets, 1);
+  }
+
+  async run(): Promise<StormResult> {
+    const { seconds } = this.storm;
+    if (!this.storm.newConnections) await this.openAll();
+    const startedAt = performance.now();
+    await new Promise<void>((resolve) => {
+      const offer = () => {
+        const elapsed = performance.now() - startedAt;
+        if (elapsed > seconds * 1000) {
+          resolve();
+          return;
+        }
+        const due = Math.floor((elapsed / 1000) * this.storm.perSecond);
+        for (; this.due < due; this.due++) this.send();
+        setTimeout(offer, 1);
+      };
+      offer();
+    });
+    const served = latencies(this.served);
+    const givesUpAt = performance.now() + PATIENCE_MS;
+    while (this.done < this.sent && performance.now() < givesUpAt) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const lane of this.lanes) lane.close();
+    return {
+      seconds,
+      due: this.due,
+      sent: this.sent,
+      served,
+      refused: latencies(this.refused),
+      lost: this.sent - this.served.length - this.refused.length,
+      connections: this.connections,
+    };
+  }
+
+  private send(): void {
+    const lane = this.storm.newConnections ? this.open() : this.idle.pop();
+    if (!lane) return;
+    this.sent += 1;
+    lane.ask(this.nextTarget());
+  }
+
+  private async openAll(): Promise<void> {
+    for (let opened = 0; opened < CONNECTIONS; opened += OPENED_AT_ONCE) {
+      const lanes = Array.from({ length: OPENED_AT_ONCE }, () => this.open());
+      await Promise.all(lanes.map((lane) => lane.opened));
+      this.idle.push(...lanes);
+    }
+  }
+
+  private open(): Lane {
+    const lane = new Lane(this.storm, (status, tookMs) => this.over(lane, status, tookMs));
+    this.lanes.add(lane);
+    this.connections = Math.max(this.connections, this.lanes.size);
+    return lane;
+  }
+
+  private over(lane: Lane, status: number | undefined, tookMs: number): void {
+    this.done += 1;
+    if (status === 200) this.served.push(tookMs);
+    if (status === 503) this.refused.push(tookMs);
+    if (status !== undefined && !this.storm.newConnections) {
+      this.idle.push(lane);
+      return;
+    }
+    this.lanes.delete(lane);
+    lane.close();
+  }
+}
+
+/** A connection with one request at a time. */
+class Lane {
+  private readonly connection: HttpConnection;
+  private sentAt: number | undefined;
+  private readonly head: string;
+
+  /** @param onOver told the status of each answer, or that there is none */
+  constructor(
+    { port, key, newConnections }: Storm,
+    private readonly onOver: (status: number | undefined, tookMs: number) => void,
+  ) {
+    const closing = newConnections ? 'Connection: close\r\n' : '';
+    this.head = ` HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n${closing}\r\n`;
+    this.connection = new HttpConnection(
+      port,
+      ({ status }) => this.over(status),
+      () => this.over(undefined),
+    );
+  }
+
+  ask(target: string): void {
+    this.sentAt = performance.now();
+    this.connection.send(`GET ${target}${this.head}`);
+  }
+
+  get opened(): Promise<unknown> {
+    return this.connection.opened;
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+
+  private over(status: number | undefined): void {
+    if (this.sentAt === undefined) return;
+    const tookMs = performance.now() - this.sentAt;
+    this.sentAt = undefined;
+    this.onOver(status, tookMs);
+  }
+}
+
+function latencies(values: readonly number[]): Latencies {
+  const sorted = Float64Array.from(values).toSorted();
+  const quantile = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
+  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99), most: quantile(1) };
+}
+
+process.on('message', (storm: Storm) => {
+  new StormRun(storm).run().then(
+    (result) => process.send?.({ result } satisfies StormReply),
+    (error: Error) => process.send?.({ failure: error.message } satisfies StormReply),
+  );
+});
+process.on('disconnect', () => process.exit(0));
