@@ -1,11 +1,16 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { HttpServerAdapter } from '../src/common/http-server.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
-import { sendRaw, type RawAnswer } from './raw-http.js';
+import { readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
-const CONNECTIONS = 40;
-const REQUESTS = 45;
+const CONNECTIONS = 60;
+const REQUESTS = 30;
 
 let service: TestApp;
 
@@ -110,4 +115,47 @@ it('serves a crowd of two hundred that came during a pause', async () => {
   while (performance.now() < until);
   const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
+});
+
+describe('a client that does not read', () => {
+  /** Together more than the buffers of both ends hold. */
+  const ANSWERS = 12;
+  const asking = () =>
+    `GET /v1/markets/market/fixture/large?take=100 HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n\r\n`.repeat(
+      ANSWERS,
+    );
+
+  beforeEach(async () => {
+    const name = 'n'.repeat(8_000);
+    const markets = Array.from({ length: 100 }, () => aMarket({ fixtureId: 'large', name }));
+    await store(service.database.connection, ...markets);
+    await service.get('/v1/markets/market/fixture/large?take=100').expect(200);
+    (service.app.getHttpAdapter() as unknown as HttpServerAdapter).readWithinMs = 300;
+  });
+
+  it('is cut off', async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    socket.write(asking());
+    await once(socket, 'readable');
+    // Paused, a socket does not tell that it was closed.
+    while ((await openConnections()) > 0) await delay(20);
+    socket.destroy();
+  });
+
+  it('is served when it reads after all', async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    socket.write(asking());
+    await once(socket, 'readable');
+    await delay(100);
+    const answers = await readAnswers(socket, { answers: ANSWERS });
+    expect(answers.map(({ status, body }) => [status, JSON.parse(body).data.length])).toEqual(
+      Array.from({ length: ANSWERS }, () => [200, 100]),
+    );
+  });
+
+  function openConnections(): Promise<number> {
+    return promisify((done: (error: Error | null, count: number) => void) =>
+      service.app.getHttpServer().getConnections(done),
+    )();
+  }
 });

@@ -22,7 +22,8 @@ beforeEach(() => {
 
 function arrive(count: number, url = LOOKUP): void {
   for (let arrived = 0; arrived < count; arrived++) {
-    admission.enter({ url } as ApiRequest, new EventEmitter() as unknown as Response);
+    const response = Object.assign(new EventEmitter(), { socket: {} });
+    admission.enter({ url } as ApiRequest, response as unknown as Response);
   }
 }
 
@@ -114,5 +115,20 @@ describe('Admission', () => {
     served[0]?.emit('ended');
     while (refused.length === 0) await nextTurn();
     expect(served).toHaveLength(ADMISSION.underWay);
+  });
+
+  it('takes so many requests on one connection before their answers, and refuses the rest', async () => {
+    const socket = {};
+    const responses = Array.from({ length: ADMISSION.pipelined + 2 }, () => {
+      const response = Object.assign(new EventEmitter(), { socket: null });
+      admission.enter({ url: LOOKUP, socket } as ApiRequest, response as unknown as Response);
+      return response;
+    });
+    await untilServed(ADMISSION.pipelined);
+    expect(refused).toEqual(responses.slice(-2));
+    responses[0]?.emit('close');
+    const next = Object.assign(new EventEmitter(), { socket: null });
+    admission.enter({ url: LOOKUP, socket } as ApiRequest, next as unknown as Response);
+    await untilServed(ADMISSION.pipelined + 1);
   });
 });

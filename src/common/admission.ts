@@ -1,15 +1,18 @@
 import type { Response } from 'express';
+import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import { WaitingRoom } from './waiting-room.js';
 
 /** How much work is taken on. What can't be served soon is better refused at once. Times in milliseconds. */
 export const ADMISSION = {
-  /** Requests that are worked on at once: some times MongoDB's connections, so that none is idle. More would only wait there. */
-  underWay: 128,
+  /** Requests that are worked on at once: MongoDB's connections and half as many, so that none is idle. More would only wait there. */
+  underWay: 48,
   /** Requests that may wait besides, however slow the machine is: so many callers at once are ordinary. */
   always: 256,
   /** Requests that may wait if they came all together. */
   burst: 1_000,
+  /** Requests on one connection that were sent before the answer to an earlier one: all answers are kept until they are read. */
+  pipelined: 32,
   /** A queue that stands for so long is an overload. It is then kept so short that it passes in this time. */
   standingMs: 500,
   /** With the time of a read it stays at two seconds. */
@@ -33,6 +36,7 @@ export type RequestListener = (request: ApiRequest, response: Response) => void;
  */
 export class Admission {
   private readonly room = new WaitingRoom<{ request: ApiRequest; response: Response }>(ADMISSION);
+  private readonly pipelined = new WeakMap<Socket, number>();
   private underWay = 0;
   private stretchEndsAt = 0;
   private turnScheduled = false;
@@ -58,13 +62,25 @@ export class Admission {
       return;
     }
     this.scheduleTurn(now);
-    if (this.isIdle && now < this.stretchEndsAt) {
+    if (this.isTooDeep(request, response)) {
+      this.refuse(request, response);
+    } else if (this.isIdle && now < this.stretchEndsAt) {
       this.begin(request, response);
     } else if (this.room.isFull(now)) {
       this.refuse(request, response);
     } else {
       this.room.add({ request, response });
     }
+  }
+
+  private isTooDeep({ socket }: ApiRequest, response: Response): boolean {
+    // It has the socket for itself when there is no answer before it.
+    if (response.socket) return false;
+    const depth = this.pipelined.get(socket) ?? 0;
+    if (depth >= ADMISSION.pipelined) return true;
+    this.pipelined.set(socket, depth + 1);
+    response.once('close', () => this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1));
+    return false;
   }
 
   private get isIdle(): boolean {
