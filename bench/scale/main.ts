@@ -54,7 +54,10 @@ async function bench(markets: number, pace: typeof FULL, docs: boolean): Promise
     say('Putting load on 1, 2 and 4 instances');
     const throughput = await measureThroughput(stage, COUNTS, pace.seconds);
     say('Writing while 0, 1, 2 and 4 instances watch');
-    const feed = await measureFeedCost(stage, [0, ...COUNTS], CHANGES_PER_SECOND, pace);
+    const feed = [
+      ...(await measureFeedCost(stage, [1], 0, pace)),
+      ...(await measureFeedCost(stage, [0, ...COUNTS], CHANGES_PER_SECOND, pace)),
+    ];
     await stage.close();
     say('Asking 1, 2, 4 and 8 shards');
     const scatter = await measureScatter(SHARDS, pace.scatterMarkets);

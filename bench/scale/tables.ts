@@ -67,16 +67,14 @@ export function throughputTable(points: readonly ThroughputPoint[]): string {
 }
 
 export function feedTable(costs: readonly FeedCost[]): string {
-  const [alone] = costs;
+  const alone = costs.find(({ instances }) => instances === 0);
   const rows = costs.map((cost) => [
     String(cost.instances),
-    formatNumber(cost.changesPerSecond),
+    String(cost.changesPerSecond),
     cost.instances === 0 ? '–' : formatNumber(cost.instanceCpu * 100),
     formatNumber(cost.mongodCpu * 100),
-    cost.instances === 0 ? '–' : perInstance(cost, alone, ({ mongodCpu }) => mongodCpu * 100),
-    cost.instances === 0
-      ? '–'
-      : perInstance(cost, alone, ({ sentBytesPerSecond }) => sentBytesPerSecond / 1e6),
+    perInstance(cost, alone, ({ mongodCpu }) => mongodCpu * 100),
+    perInstance(cost, alone, ({ sentBytesPerSecond }) => sentBytesPerSecond / 1e6),
   ]);
   const head = [
     'instances',
@@ -95,7 +93,8 @@ function perInstance(
   alone: FeedCost | undefined,
   of: (cost: FeedCost) => number,
 ): string {
-  return formatNumber(alone ? (of(cost) - of(alone)) / cost.instances : NaN);
+  const isComparable = alone && alone !== cost && alone.changesPerSecond === cost.changesPerSecond;
+  return formatNumber(isComparable ? (of(cost) - of(alone)) / cost.instances : NaN);
 }
 
 export function limitTable(results: readonly LimitResult[]): string {
