@@ -134,11 +134,11 @@ describe('db init', () => {
     });
   });
 
-  it('takes an index of another name, and leaves those of others', async () => {
+  it('takes an index of another name and order, and leaves those of others', async () => {
     await withDatabase(async (db, run) => {
       const markets = db.collection('markets');
       await markets.createIndex(
-        { provider: 1, eventId: 1, marketId: 1 },
+        { eventId: 1, provider: 1, marketId: 1 },
         { unique: true, name: 'a' },
       );
       await markets.createIndex({ marketStatus: 1 }, { name: 'b' });

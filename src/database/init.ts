@@ -71,7 +71,12 @@ export function servesAs(present: Document, { keys, unique }: WantedIndex): bool
   const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
     (restriction) => present[restriction],
   );
-  const hasKeys = JSON.stringify(present['key']) === JSON.stringify(keys);
+  // Uniqueness doesn't hang on the order of fields; in a sharded collection they begin with its key.
+  const fieldsOf = (index: Document) => {
+    const fields = Object.entries(index).map(([field, way]) => `${field} ${way}`);
+    return (unique ? fields.toSorted() : fields).join();
+  };
+  const hasKeys = fieldsOf(present['key']) === fieldsOf(keys);
   return isWhole && hasKeys && (!unique || present['unique'] === true);
 }
 
