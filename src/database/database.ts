@@ -39,9 +39,9 @@ export const DRIVER_OPTIONS = {
   heartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
   serverSelectionTimeoutMS: 1_000,
-  // Who waits longer than the server's lead on us (SERVER_GIVES_UP_EARLIER_MS) is cut off in the midst of its read, which
-  // costs its connection: at three times what the connections carry, two thirds of that were lost.
-  waitQueueTimeoutMS: 100,
+  // Who waits longer and then reads slowly is cut off in the midst of its read, which costs a connection: at 500 and three
+  // times what the connections carry, two thirds of that were lost. Far less, and a cold pool turns callers away.
+  waitQueueTimeoutMS: 250,
   // Markets are written by others, too: one broken string must not hide a whole page.
   enableUtf8Validation: false,
 } as const satisfies MongoClientOptions;
@@ -172,7 +172,7 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         // The driver has waited already; a driver's message holds hosts, but never credentials.
         const failure = error instanceof Error ? error.message : 'unknown';
-        if (failure !== lastFailure) this.logger.warn(`MongoDB can't be reached: ${failure}`);
+        if (failure !== lastFailure) this.tellFailure(failure, error);
         lastFailure = failure;
         await delay(RECONNECT_AFTER_MS);
       }
@@ -223,6 +223,12 @@ export class Database implements OnApplicationShutdown {
       if (!isWorthRetry(error) || !this.readable) throw error;
       return operation();
     }
+  }
+
+  /** A server that is away may come back; one that refuses us, a wrong password for one, needs somebody. */
+  private tellFailure(failure: string, error: unknown): void {
+    if (error instanceof MongoServerError) this.logger.error(`MongoDB refuses us: ${failure}`);
+    else this.logger.warn(`MongoDB can't be reached: ${failure}`);
   }
 
   private warnOfRefusal({ codeName, code }: MongoServerError): void {
