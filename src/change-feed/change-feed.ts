@@ -26,6 +26,8 @@ const RETRY_HOPELESS_AFTER_MS = 5_000;
 /** Error codes that no second try mends soon: no replica set, no privilege, a server too old. */
 const HOPELESS = new Set([40573, 13, 8000, 2, 9, 40324]);
 
+const AUTHENTICATION_FAILED = 18;
+
 /** Error codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
 
@@ -205,7 +207,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const { code, message } = error as { code?: number; message?: string };
     if (code !== undefined && CANNOT_RESUME.has(code)) this.resumeToken = undefined;
     this.blindBecause = message ?? 'unknown';
-    if (this.blindBecause !== this.lastFailure) {
+    // While MongoDB is away or refuses us, that is all there is to say, and Database says it.
+    const saidElsewhere = !this.database.readable || code === AUTHENTICATION_FAILED;
+    if (!saidElsewhere && this.blindBecause !== this.lastFailure) {
       this.logger.warn(`The change feed is blind, answers come from MongoDB: ${this.blindBecause}`);
       this.lastFailure = this.blindBecause;
     }
