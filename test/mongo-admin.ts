@@ -5,13 +5,15 @@ import type { TestMongod } from './mongo.js';
 /** The name that the service gives itself to MongoDB. */
 export const APP_NAME = DRIVER_OPTIONS.appName;
 
-/** Makes commands of the service fail, or wait, until `mode` is `off`. */
+/** Makes commands of the service (of everybody, if `appName` is empty) fail, or wait, until `mode` is `off`. */
 export async function setFailCommand(
   mongod: TestMongod,
   mode: Document | string,
   data: Document = {},
+  appName: string | undefined = APP_NAME,
 ): Promise<void> {
-  const command = { configureFailPoint: 'failCommand', mode, data: { ...data, appName: APP_NAME } };
+  const scope = appName ? { appName } : {};
+  const command = { configureFailPoint: 'failCommand', mode, data: { ...data, ...scope } };
   await onEachMember(mongod, (client) => client.db('admin').command(command));
 }
 

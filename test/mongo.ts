@@ -29,6 +29,8 @@ export interface TestMongodOptions {
   readonly members?: number;
   /** Arguments for each mongod, for example `['--setParameter=ttlMonitorEnabled=false']`. */
   readonly args?: readonly string[];
+  /** What to run in the place of mongod. */
+  readonly program?: string;
 }
 
 /**
@@ -44,8 +46,8 @@ export class TestMongod {
     private readonly processes: MongodProcess[],
   ) {}
 
-  static async start({ members = 1, args = [] }: TestMongodOptions = {}): Promise<TestMongod> {
-    const program = await findMongod();
+  static async start(wishes: TestMongodOptions = {}): Promise<TestMongod> {
+    const { members = 1, args = [], program = await findMongod() } = wishes;
     const folder = await mkdtemp(join(tmpdir(), 'markets-odds-test-'));
     const replicaSet = members > 0 ? 'test' : undefined;
     const options: MongodOptions[] = [];
@@ -66,6 +68,10 @@ export class TestMongod {
   /** Port of each member, in the order of the replica set's configuration. */
   get ports(): number[] {
     return this.options.map(({ port }) => port);
+  }
+
+  get dbPaths(): string[] {
+    return this.options.map(({ dbPath }) => dbPath);
   }
 
   get pids(): number[] {

@@ -55,11 +55,12 @@ export async function startProcess(
   return ServiceProcess.on(mongodbUri, { ...options, key }).listening();
 }
 
-/** Stores a new key without a request limit, past the service. */
-export async function storeKey(mongodbUri: string, key = generateKey()): Promise<string> {
+/** Stores a new key past the service; without a request limit, if none is given. */
+export async function storeKey(mongodbUri: string, { rateLimit = 0 } = {}): Promise<string> {
   const client = new MongoClient(mongodbUri);
   try {
-    const record = { _id: keyIdOf(key) ?? '', name: 'test', hash: hashKey(key), rateLimit: 0 };
+    const key = generateKey();
+    const record = { _id: keyIdOf(key) ?? '', name: 'test', hash: hashKey(key), rateLimit };
     const keys = client.db(databaseName(mongodbUri)).collection<typeof record>('api_keys');
     await keys.insertOne(record, { writeConcern: { w: 'majority' } });
     return key;

@@ -33,7 +33,6 @@ describe('slow query', () => {
     await slowly(500);
     await load(RATE);
     await setFailCommand(mongod, 'off');
-    const closed = () => metric(service, 'mongodb_pool_connections_closed_total');
     const closedBefore = await closed();
 
     const lock = locked(LOAD_MS + 1_000);
@@ -120,6 +119,11 @@ describe('pool exhausted', () => {
     });
   });
 });
+
+/** Connections to MongoDB that were closed so far. */
+function closed(): Promise<number> {
+  return metric(service, 'mongodb_pool_connections_closed_total');
+}
 
 /** Requests a second that fit into the pool though each takes its whole deadline. */
 const RATE = 20;
