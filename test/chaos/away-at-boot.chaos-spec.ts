@@ -1,10 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, storeKey, type ServiceProcess } from '../services.js';
+import { ConnectionTrap } from './connection-trap.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
+
+/** Some tries of each monitor. */
+const TRAPPED_MS = 3_000;
 
 const rows = measurementsOf('MongoDB away at boot');
 
@@ -42,6 +47,14 @@ describe('MongoDB away at boot', () => {
       measured: told(data),
     });
     expect(told(unknown)).toBe(told(data));
+
+    const [mongodPort = 0] = mongod.ports;
+    const trap = await ConnectionTrap.start(mongodPort);
+    await delay(TRAPPED_MS);
+    await trap.stop();
+    // Two clients; a given-up connection of each may linger while the next is tried.
+    rows.atMost(4, { seen: 'connects at once', measured: trap.atOnce });
+    expect(trap.inAll).toBeGreaterThan(0);
 
     const load = new OpenLoop({ port: service.port, key, rate: 50, path: lookUp });
     const served = load.next(isServed);
