@@ -19,6 +19,7 @@ import { Config } from '../config.js';
 import { overloaded } from '../common/overloaded.js';
 import { Problem } from '../common/problem.js';
 import { OncePer } from '../telemetry/once-per.js';
+import { ReadSlots } from './read-slots.js';
 
 /** Unknown paths in a Mongoose query are a programming error, never an empty or a full answer. */
 mongoose.set('strictQuery', 'throw');
@@ -39,9 +40,8 @@ export const DRIVER_OPTIONS = {
   heartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
   serverSelectionTimeoutMS: 1_000,
-  // Who waits longer and then reads slowly is cut off in the midst of its read, which costs a connection: at 500 and three
-  // times what the connections carry, two thirds of that were lost. Far less, and a cold pool turns callers away.
-  waitQueueTimeoutMS: 250,
+  // Reads have slots of their own: who waits here waits for a connection that is being opened.
+  waitQueueTimeoutMS: 500,
   // Markets are written by others, too: one broken string must not hide a whole page.
   enableUtf8Validation: false,
 } as const satisfies MongoClientOptions;
@@ -54,6 +54,9 @@ export const READ_BUDGET_MS = { key: 500, book: 400, markets: 900, pagesTogether
 
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
+
+/** Of a read's time, how much it may wait for others: what remains is enough for an ordinary one. */
+const LONGEST_WAIT_SHARE = 0.5;
 
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
 const RETRYABLE_CODES = new Set([
@@ -71,12 +74,6 @@ const READABLE_SERVERS = new Set([
   'Mongos',
   'LoadBalancer',
 ]);
-
-/**
- * Reads at once, those that wait for a connection included. More would only wait longer than the callers do:
- * they are told at once.
- */
-const READS_MAX = 256;
 
 export interface ReadOptions {
   readonly maxTimeMS: number;
@@ -98,7 +95,7 @@ export class Database implements OnApplicationShutdown {
   private topology: TopologyDescription | undefined;
   private closed = false;
   private readonly refusals = new OncePer(1_000);
-  private reading = 0;
+  private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
 
   /** Set by the change feed. A secondary that reads in place of a lost primary waits until it has got there. */
   horizon: Horizon | undefined;
@@ -186,8 +183,22 @@ export class Database implements OnApplicationShutdown {
    */
   async read<T>(budgetMs: number, operation: (options: ReadOptions) => Promise<T>): Promise<T> {
     if (!this.readable) throw unavailable();
-    if (this.reading >= READS_MAX) throw overloaded();
-    this.reading++;
+    const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
+    return this.slots.run(serverMs * LONGEST_WAIT_SHARE, (waitedMs) =>
+      this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),
+    );
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.closed = true;
+    await this.connection.close(true);
+  }
+
+  private async readWithin<T>(
+    ownMs: number,
+    serverMs: number,
+    operation: (options: ReadOptions) => Promise<T>,
+  ): Promise<T> {
     const session = this.hasPrimary ? undefined : this.sessionFromHorizon();
     const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
@@ -195,9 +206,9 @@ export class Database implements OnApplicationShutdown {
       timer = setTimeout(() => {
         reject(this.readable ? timeout() : unavailable());
         abort.abort();
-      }, budgetMs);
+      }, ownMs);
     });
-    const maxTimeMS = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
+    const maxTimeMS = Math.ceil(serverMs);
     const options = { maxTimeMS, signal: abort.signal, ...(session && { session }) };
     try {
       return await Promise.race([this.tryTwice(() => operation(options)), tooLate]);
@@ -205,14 +216,8 @@ export class Database implements OnApplicationShutdown {
       throw this.problemOf(error);
     } finally {
       clearTimeout(timer);
-      this.reading--;
       await session?.endSession();
     }
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    this.closed = true;
-    await this.connection.close(true);
   }
 
   /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */

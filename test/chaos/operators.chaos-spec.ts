@@ -26,7 +26,7 @@ afterEach(async () => {
 
 describe('bad URI or password', () => {
   it('a bad URI: refuses to start', async () => {
-    service = ServiceProcess.spawn(`mongodb://service:${PASSWORD}@`);
+    service = ServiceProcess.on(`mongodb://service:${PASSWORD}@`);
     wrong.exactly(1, { seen: 'bad URI: exit code', measured: (await service.exited) ?? -1 });
     wrong.exactly('Bad settings: MONGODB_URI must be a MongoDB connection string', {
       seen: 'bad URI: all that is said',
@@ -37,7 +37,7 @@ describe('bad URI or password', () => {
   });
 
   it('a host that is not there: 503, and why in one line', async () => {
-    service = await ServiceProcess.spawn(`mongodb://service:${PASSWORD}@nowhere.invalid/`, {
+    service = await ServiceProcess.on(`mongodb://service:${PASSWORD}@nowhere.invalid/`, {
       key: generateKey(),
     }).listening();
     await measureRefusal(service, 'unknown host', /ENOTFOUND|EAI_AGAIN/);
@@ -51,7 +51,7 @@ describe('bad URI or password', () => {
         .command({ createUser: 'service', pwd: 'another', roles: ['readAnyDatabase'] }),
     );
     const uri = mongod.uri.replace('//', `//service:${PASSWORD}@`);
-    service = await ServiceProcess.spawn(`${uri}?authSource=admin`, {
+    service = await ServiceProcess.on(`${uri}?authSource=admin`, {
       key: generateKey(),
     }).listening();
     await measureRefusal(service, 'wrong password', /Authentication failed/);
@@ -61,7 +61,7 @@ describe('bad URI or password', () => {
 describe('unhandled rejection', () => {
   it('ends the service with one line, redacted', async () => {
     const key = generateKey();
-    service = await ServiceProcess.spawn('mongodb://127.0.0.1:1/', {
+    service = await ServiceProcess.on('mongodb://127.0.0.1:1/', {
       nodeArgs: ['--import', new URL('reject.js', import.meta.url).href],
       env: { REASON: `${key} did not work at mongodb://service:${PASSWORD}@host/` },
     }).listening();
