@@ -197,3 +197,24 @@ describe('The settings that are shipped', () => {
     },
   );
 });
+
+describe('The version that is shipped', () => {
+  it.each([
+    ['deploy/kubernetes/base/kustomization.yaml', /^ +newTag: '?([\w.-]+)'?$/gm],
+    ['deploy/kubernetes/db-init/kustomization.yaml', /^ +newTag: '?([\w.-]+)'?$/gm],
+    ['docs/deployment.md', /--build-arg VERSION=(\S+)/g],
+  ])('in %s is that of package.json', async (file, pattern) => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    const [newest] = [...(await readFile(file, 'utf8')).matchAll(pattern)].map(
+      ([, found]) => found,
+    );
+    expect(newest).toBe(version);
+  });
+
+  it('has the same name in the Dockerfile and in Compose while it has no number', async () => {
+    const [, built] = /^ARG VERSION=(\S+)$/m.exec(await readFile('Dockerfile', 'utf8')) ?? [];
+    const compose = await readFile('docker-compose.yml', 'utf8');
+    const named = [...compose.matchAll(/\$\{VERSION:-([^}]+)\}/g)].map(([, name]) => name);
+    expect(named).toEqual([built, built]);
+  });
+});
