@@ -38,6 +38,15 @@ it("README's table has every setting with its comment and default", async () => 
   expect(rows.map(({ variable }) => variable)).toContain(WITHOUT_FIXED_DEFAULT);
 });
 
+it('the guide for operators says of each setting when to touch it', async () => {
+  const guide = await readFile('docs/operations.md', 'utf8');
+  const rows = [...guide.matchAll(/^\| ((?:`[A-Z][A-Z_]+`(?:, )?)+) +\|/gm)].map(
+    ([, names = '']) => names,
+  );
+  const named = rows.flatMap((names) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(named).toEqual(settings.map(({ variable }) => variable));
+});
+
 it('defaults are values that the settings may be given', async () => {
   const defaults = (await readConfig()).map(({ variable, value }) => [variable, value]);
 

@@ -51,6 +51,7 @@ export function throughputTable(points: readonly ThroughputPoint[]): string {
       formatNumber(point.serviceMicros),
       formatNumber(point.mongodMicros),
       formatNumber(point.unevenness),
+      String(point.failed),
       formatNumber(point.bytesPerAnswer),
     ]);
   const head = [
@@ -61,6 +62,7 @@ export function throughputTable(points: readonly ThroughputPoint[]): string {
     'service CPU µs/request',
     'mongod CPU µs/request',
     'busiest × even',
+    'failed',
     'bytes/answer',
   ];
   return markdownTable(head, rows);

@@ -16,6 +16,8 @@ export interface ThroughputPoint {
   /** Processor time for a request, in µs: of the instances together, and of all members of the replica set. */
   readonly serviceMicros: number;
   readonly mongodMicros: number;
+  /** Answers other than 200. */
+  readonly failed: number;
   /** The busiest instance's share of the work, × what would be even. */
   readonly unevenness: number;
   readonly bytesPerAnswer: number;
@@ -62,7 +64,9 @@ async function measure(
 ): Promise<ThroughputPoint> {
   const cpu = () => instances.map(({ pid }) => cpuSeconds(pid));
   const [before, mongodBefore] = [cpu(), sum(stage.mongodSeconds())];
-  const { requests, seconds, p99, bodyBytes } = await load();
+  const { requests: asked, statuses, seconds, p99, bodyBytes } = await load();
+  // Only answers with odds count. On a machine with more to do than it can some come too late.
+  const requests = statuses[200] ?? 0;
   const used = cpu().map((after, index) => after - (before[index] ?? 0));
   return {
     instances: instances.length,
@@ -71,18 +75,16 @@ async function measure(
     p99,
     serviceMicros: (sum(used) / requests) * 1e6,
     mongodMicros: ((sum(stage.mongodSeconds()) - mongodBefore) / requests) * 1e6,
+    failed: asked - requests,
     unevenness: (Math.max(...used) / sum(used)) * instances.length,
     bytesPerAnswer: bodyBytes / requests,
   };
 }
 
-/** Only answers with odds count. */
 async function run(client: ChildProcess, load: Load): Promise<LoadResult> {
   client.send(load);
   const [reply] = (await once(client, 'message')) as [LoadReply];
   if ('failure' in reply) throw new Error(`The load failed: ${reply.failure}`);
-  const { statuses, requests } = reply.result;
-  if (statuses[200] !== requests) throw new Error(`Answers: ${JSON.stringify(statuses)}`);
   return reply.result;
 }
 
