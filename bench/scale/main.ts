@@ -30,6 +30,7 @@ const USAGE = `Usage: npm run bench:scale -- [--markets 200000] [--quick] [--doc
 
 const PAGE = 'docs/scaling.md';
 const PICTURES = 'docs/scaling';
+const LINKS = '![instances](scaling/instances.svg)\n\n![one shard or all](scaling/scatter.svg)';
 const RESULTS = /(?<=<!-- bench:scale -->\n).*?(?=<!-- \/bench:scale -->)/s;
 
 const INSTANCES = 4;
@@ -105,7 +106,7 @@ async function writePage(
   const page = await readFile(PAGE, 'utf8');
   await writeFile(
     PAGE,
-    page.replace(RESULTS, () => `\n${results}\n\n`),
+    page.replace(RESULTS, () => `\n${results}\n\n${LINKS}\n\n`),
   );
   await mkdir(PICTURES, { recursive: true });
   await writeFile(`${PICTURES}/instances.svg`, drawThroughput(throughput));
