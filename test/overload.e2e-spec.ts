@@ -139,6 +139,7 @@ describe('a client that does not read', () => {
     await once(socket, 'readable');
     // Paused, a socket does not tell that it was closed.
     while ((await openConnections()) > 0) await delay(20);
+    expect(socket.destroyed).toBe(false);
     socket.destroy();
   });
 
@@ -152,10 +153,10 @@ describe('a client that does not read', () => {
       Array.from({ length: ANSWERS }, () => [200, 100]),
     );
   });
-
-  function openConnections(): Promise<number> {
-    return promisify((done: (error: Error | null, count: number) => void) =>
-      service.app.getHttpServer().getConnections(done),
-    )();
-  }
 });
+
+function openConnections(): Promise<number> {
+  return promisify((done: (error: Error | null, count: number) => void) =>
+    service.app.getHttpServer().getConnections(done),
+  )();
+}

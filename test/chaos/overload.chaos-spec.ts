@@ -1,4 +1,4 @@
-import { it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +12,7 @@ it('serves what can be served, and refuses the rest at once', async () => {
     resolve('dist/bench/bench/overload.js'),
   ]);
   const results = JSON.parse(stdout) as OverloadResult[];
+  expect(results.length).toBeGreaterThan(0);
   // Every figure is told before one of them fails the test.
   for (const { name, peak, due, sent, seconds, lost, slowestProbe } of results) {
     rows.note({ seen: `${name}: peak, requests/s`, measured: peak });

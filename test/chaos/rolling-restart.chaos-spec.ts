@@ -34,16 +34,17 @@ describe('rolling restart', () => {
     const failed: Outcome[] = [];
     let sent = 0;
     let restarts = 0;
+    const isOver = () => sent >= REQUESTS;
     try {
       await Promise.all(ports.map((port) => balancer.whenReady(port)));
       const clients = Array.from({ length: CLIENTS }, async () => {
-        while (sent < REQUESTS) {
+        while (!isOver()) {
           sent++;
           const outcome = await balancer.ask(lookUp(sent % 100));
           if (!isServed(outcome)) failed.push(outcome);
         }
       });
-      for (let index = 0; sent < REQUESTS; index = 1 - index) {
+      for (let index = 0; !isOver(); index = 1 - index) {
         const port = ports[index] ?? 0;
         instances[index]?.kill('SIGTERM');
         expect(await instances[index]?.exited).toBe(0);
