@@ -42,6 +42,7 @@ class LoadRun {
   private readonly waiting: number[] = [];
   private bodyBytes = 0;
   private finish: () => void = () => undefined;
+  private isOver = false;
   private readonly startedAt = performance.now();
   private readonly endsAt: number;
 
@@ -64,6 +65,7 @@ class LoadRun {
         setTimeout(() => this.finishIfDone(), this.load.seconds * 1000);
       });
     } finally {
+      this.isOver = true;
       for (const lane of this.lanes) lane.close();
     }
     return this.result();
@@ -78,11 +80,13 @@ class LoadRun {
     this.idle.push(...this.lanes);
     let offered = 0;
     const tick = () => {
+      if (this.isOver) return;
       const now = performance.now();
       const due = Math.floor(((now - this.startedAt) / 1000) * rate);
       for (; offered < due; offered++) {
         const at = this.startedAt + (offered / rate) * 1000;
-        const lane = this.idle.pop();
+        // In turn: a connection that is never used, the server closes.
+        const lane = this.idle.shift();
         if (lane) this.ask(lane, at);
         else this.waiting.push(at);
       }
