@@ -4,15 +4,15 @@ import { measureCeiling } from './ceiling.js';
 import { measureLoadCurve } from './load-curve.js';
 import { canPin, machine, moveToCore, OTHER_CORE } from './machine.js';
 import { measureMemory } from './memory.js';
-import { BenchMongo, type SeededDatabase } from './mongo.js';
+import type { BenchMongo, SeededDatabase } from './mongo.js';
 import { drawLoadCurve, drawSizeCurve } from './pictures.js';
-import { endAll } from './processes.js';
 import { writeReport } from './report.js';
 import { goalsOf, goalTable, growthGoal, tableOf } from './results.js';
 import { FULL_PACE, QUICK_PACE, runRounds } from './rounds.js';
 import { measureSizeCurve, sizeTable } from './size-curve.js';
 import { formatNumber } from './statistics.js';
 import { readWishes, type Wishes } from './wishes.js';
+import { withBenchMongo } from './with-bench-mongo.js';
 
 /** The sizes that are compared with the one asked for. */
 const SMALLER_SIZES = [100_000, 1_000_000];
@@ -50,14 +50,4 @@ async function bench(mongo: BenchMongo, { markets, quick, docs }: Wishes): Promi
 }
 
 const wishes = readWishes();
-const mongo = await BenchMongo.open(say);
-let tidiedUp: Promise<void> | undefined;
-const tidyUp = () => (tidiedUp ??= endAll().then(() => mongo.close()));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void tidyUp().finally(() => process.exit(1)));
-}
-try {
-  await bench(mongo, wishes);
-} finally {
-  await tidyUp();
-}
+await withBenchMongo(say, (mongo) => bench(mongo, wishes));

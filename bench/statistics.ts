@@ -5,6 +5,14 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? above : (below + above) / 2;
 }
 
+/** How much y grows with each unit of x: the line with the least squares. */
+export function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
+  const [meanX, meanY] = [mean(0), mean(1)];
+  const both = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  return both / points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+}
+
 /** 1,234 or 12.3: as many digits as tell something. */
 export function formatNumber(value: number): string {
   if (Number.isNaN(value)) return '–';

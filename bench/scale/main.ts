@@ -1,7 +1,8 @@
 /** `npm run bench:scale`: what several instances on a replica set promise, carry and cost. */
-import { readFile, writeFile, mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { machine } from '../machine.js';
+import { writeBetween } from '../report.js';
 import { drawChart } from '../svg-chart.js';
 import { WORKLOADS } from '../workloads.js';
 import { measureFeedCost } from './feed-cost.js';
@@ -31,7 +32,6 @@ const USAGE = `Usage: npm run bench:scale -- [--markets 200000] [--quick] [--doc
 const PAGE = 'docs/scaling.md';
 const PICTURES = 'docs/scaling';
 const LINKS = '![instances](scaling/instances.svg)\n\n![one shard or all](scaling/scatter.svg)';
-const RESULTS = /(?<=<!-- bench:scale -->\n).*?(?=<!-- \/bench:scale -->)/s;
 
 const INSTANCES = 4;
 const COUNTS = [1, 2, 4];
@@ -103,11 +103,7 @@ async function writePage(
   throughput: readonly ThroughputPoint[],
   scatter: readonly ScatterPoint[],
 ): Promise<void> {
-  const page = await readFile(PAGE, 'utf8');
-  await writeFile(
-    PAGE,
-    page.replace(RESULTS, () => `\n${results}\n\n${LINKS}\n\n`),
-  );
+  await writeBetween('bench:scale', PAGE, `${results}\n\n${LINKS}`);
   await mkdir(PICTURES, { recursive: true });
   await writeFile(`${PICTURES}/instances.svg`, drawThroughput(throughput));
   await writeFile(`${PICTURES}/scatter.svg`, drawScatter(scatter));
