@@ -14,7 +14,7 @@ export interface Pace {
   readonly soakSeconds: number;
 }
 
-export const FULL_PACE: Pace = { rounds: 7, warmUpSeconds: 3, seconds: 4, soakSeconds: 60 };
+export const FULL_PACE: Pace = { rounds: 5, warmUpSeconds: 3, seconds: 4, soakSeconds: 60 };
 export const QUICK_PACE: Pace = { rounds: 3, warmUpSeconds: 1, seconds: 2, soakSeconds: 9 };
 
 /** Compiled code is what is measured: a slow machine warms up by requests rather than by seconds. */

@@ -9,7 +9,7 @@ import { aMarket, store } from './factories.js';
 import { readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
-const CONNECTIONS = 100;
+const CONNECTIONS = 180;
 const REQUESTS = 30;
 
 let service: TestApp;

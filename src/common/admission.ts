@@ -8,20 +8,20 @@ export const ADMISSION = {
   /** Requests that are worked on at once: MongoDB's connections and half as many, so that none is idle. More would only wait there. */
   underWay: 48,
   /** Requests that may wait besides, however slow the machine is: so many callers at once are ordinary. */
-  always: 256,
+  always: 512,
   /** Requests that may wait if they came all together. */
-  burst: 1_000,
+  burst: 3_000,
   /** Requests on one connection that were sent before the answer to an earlier one: all answers are kept until they are read. */
   pipelined: 32,
   /** A queue that stands for so long is an overload. It is then kept so short that it passes in this time. */
-  standingMs: 500,
+  standingMs: 800,
   /** With the time of a read it stays at two seconds. */
-  longestWaitMs: 800,
+  longestWaitMs: 900,
   /** After so much work at a stretch we look who else has come, so that probes and refusals wait no longer. */
   stretchMs: 5,
   /** Where looking takes long itself, so many times as much is spent on serving, lest refusing be all we do. */
   timesLooking: 3,
-  longestStretchMs: 25,
+  longestStretchMs: 60,
 } as const;
 
 /** Asked by those who must know how things are when there is too much to do. */
