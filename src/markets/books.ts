@@ -25,7 +25,7 @@ const MARKETS_MAX = 2_000;
 const ASKED_AGAIN_WITHIN_MS = 60_000;
 
 /** As many scopes are remembered as asked for as books of this size fit: what comes back later finds no room. */
-const USUAL_BOOK_KB = 32;
+const USUAL_BOOK_KB = 48;
 
 /** A scope that can't have a book is not tried again for so long. */
 const LEFT_TO_MONGODB_MS = 60_000;
@@ -59,7 +59,8 @@ interface Load {
 export class Books implements ChangeListener {
   private readonly logger = new Logger(Books.name);
   private readonly books: LRUCache<string, Weighed> | undefined;
-  private readonly holders = new Map<string, Set<Book>>();
+  /** The books that hold a market, by its id: one or two, for which a set would be large. */
+  private readonly holders = new Map<string, readonly Book[]>();
   private readonly loads = new Map<string, Load>();
   private readonly asked: LRUCache<string, true>;
   private readonly leftToMongodb = new LRUCache<string, true>({
@@ -173,19 +174,22 @@ export class Books implements ChangeListener {
   /** Notes whether a book holds a market after a change. */
   private hold(book: Book, { id }: MarketChange): void {
     if (!id) return;
-    const holders = this.holders.get(id.key) ?? new Set();
-    if (book.has(id)) holders.add(book);
-    else holders.delete(book);
-    if (holders.size > 0) this.holders.set(id.key, holders);
-    else this.holders.delete(id.key);
+    this.letGo(book, id.key);
+    if (book.has(id)) this.letHold(book, id.key);
+  }
+
+  private letHold(book: Book, idKey: string): void {
+    this.holders.set(idKey, [...(this.holders.get(idKey) ?? []), book]);
+  }
+
+  private letGo(book: Book, idKey: string): void {
+    const others = this.holders.get(idKey)?.filter((holder) => holder !== book) ?? [];
+    if (others.length > 0) this.holders.set(idKey, others);
+    else this.holders.delete(idKey);
   }
 
   private release(book: Book): void {
-    for (const { key } of book.ids) {
-      const holders = this.holders.get(key);
-      holders?.delete(book);
-      if (holders?.size === 0) this.holders.delete(key);
-    }
+    for (const { key } of book.ids) this.letGo(book, key);
   }
 
   private startLoad(key: string, scope: Scope): Load {
@@ -248,9 +252,7 @@ export class Books implements ChangeListener {
     }
     this.books?.set(book.key, { book, bytes: book.bytes });
     if (this.books?.peek(book.key)?.book === book) {
-      for (const { key } of book.ids) {
-        this.holders.set(key, (this.holders.get(key) ?? new Set()).add(book));
-      }
+      for (const { key } of book.ids) this.letHold(book, key);
     }
     return book;
   }

@@ -20,8 +20,9 @@ export function bookIdOf(id: unknown): BookId | undefined {
     return { key: `s${id}`, rank: STRING, value: id };
   }
   if (id instanceof ObjectId) {
-    const value = id.toHexString();
-    return { key: `o${value}`, rank: 3, value };
+    const hex = id.toHexString();
+    // As a key unlike the others, which begin with a letter beyond f: one text serves for both.
+    return { key: hex, rank: 3, value: hex };
   }
   return undefined;
 }
