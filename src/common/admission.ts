@@ -7,8 +7,8 @@ import { WaitingRoom } from './waiting-room.js';
 export const ADMISSION = {
   /** Requests that are worked on at once: MongoDB's connections and half as many, so that none is idle. More would only wait there. */
   underWay: 48,
-  /** Requests that may wait besides, however slow the machine is: so many callers at once are ordinary. */
-  always: 512,
+  /** Requests that may wait besides, however slow we are. */
+  always: 64,
   /** Requests that may wait if they came all together. */
   burst: 3_000,
   /** Requests on one connection that were sent before the answer to an earlier one: all answers are kept until they are read. */

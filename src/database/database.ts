@@ -35,7 +35,8 @@ export const DRIVER_OPTIONS = {
   appName: 'markets-odds-service',
   readPreference: 'primaryPreferred',
   maxPoolSize: 32,
-  minPoolSize: 2,
+  // Opened beforehand: each takes some round trips, which are long where MongoDB is far.
+  minPoolSize: 8,
   // A server that hangs is known as such after connectTimeoutMS + heartbeatFrequencyMS.
   heartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
@@ -54,9 +55,6 @@ export const READ_BUDGET_MS = { key: 500, book: 400, markets: 900, pagesTogether
 
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
-
-/** Of a read's time, how much it may wait for others: what remains is enough for an ordinary one. */
-const LONGEST_WAIT_SHARE = 0.5;
 
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
 const RETRYABLE_CODES = new Set([
@@ -184,7 +182,7 @@ export class Database implements OnApplicationShutdown {
   async read<T>(budgetMs: number, operation: (options: ReadOptions) => Promise<T>): Promise<T> {
     if (!this.readable) throw unavailable();
     const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
-    return this.slots.run(serverMs * LONGEST_WAIT_SHARE, (waitedMs) =>
+    return this.slots.run(serverMs, (waitedMs) =>
       this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),
     );
   }

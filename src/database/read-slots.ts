@@ -3,6 +3,12 @@ import { overloaded } from '../common/overloaded.js';
 /** The duration of one read counts for so much in what is usual. */
 const WEIGHT = 1 / 16;
 
+/** Of a read's time, how much it may wait at most. */
+const LONGEST_WAIT_SHARE = 0.5;
+
+/** What must be left for the read itself, in terms of what is usual. */
+const READ_SHARE = 1.25;
+
 /**
  * Lets so many reads run at once. Others wait for their turn, but only as long as they can: who would wait
  * longer, to judge by what reads take at present, is told at once.
@@ -17,12 +23,12 @@ export class ReadSlots {
   }
 
   /**
-   * @param longestWaitMs how long a turn may be waited for, in milliseconds
+   * @param withinMs time for the wait and the read, in milliseconds
    * @param read gets the milliseconds that were waited
    * @throws Problem `overloaded`
    */
-  async run<T>(longestWaitMs: number, read: (waitedMs: number) => Promise<T>): Promise<T> {
-    const waitedMs = this.free > 0 ? this.take() : await this.turn(longestWaitMs);
+  async run<T>(withinMs: number, read: (waitedMs: number) => Promise<T>): Promise<T> {
+    const waitedMs = this.free > 0 ? this.take() : await this.turn(withinMs);
     const startedAt = performance.now();
     try {
       return await read(waitedMs);
@@ -37,7 +43,11 @@ export class ReadSlots {
     return 0;
   }
 
-  private turn(longestWaitMs: number): Promise<number> {
+  private turn(withinMs: number): Promise<number> {
+    const longestWaitMs = Math.min(
+      withinMs * LONGEST_WAIT_SHARE,
+      withinMs - this.usualMs * READ_SHARE,
+    );
     const readsBefore = (this.waiting.size + 1) / this.slots;
     if (readsBefore * this.usualMs > longestWaitMs) throw overloaded();
     const since = performance.now();
