@@ -3,7 +3,7 @@ import { killImports } from './import-kills.js';
 import { testDatabaseUri } from './mongo.js';
 
 /** A few here; `npm run test:chaos` has many. */
-const KILLS = 5;
+const KILLS = 3;
 
 it(
   `converges after ${KILLS} kills, and shows nobody half a market`,

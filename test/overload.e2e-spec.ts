@@ -140,10 +140,10 @@ describe('a client that does not read', () => {
     const markets = Array.from({ length: 100 }, () => aMarket({ fixtureId: 'large', name }));
     await store(service.database.connection, ...markets);
     await service.get('/v1/markets/market/fixture/large?take=100').expect(200);
-    (service.app.getHttpAdapter() as unknown as HttpServerAdapter).readWithinMs = 300;
   });
 
   it('is cut off', async () => {
+    (service.app.getHttpAdapter() as unknown as HttpServerAdapter).readWithinMs = 300;
     const socket = connect(service.port, '127.0.0.1');
     socket.write(asking());
     await once(socket, 'readable');

