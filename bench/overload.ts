@@ -3,22 +3,28 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import type { Contender, RunningServer } from './contenders.js';
-import { LoadClient, type Measurement } from './load.js';
 import { cpuSeconds, moveToCore, OTHER_CORE } from './machine.js';
 import { BenchMongo, type SeededDatabase } from './mongo.js';
 import { endAll, startNode } from './processes.js';
 import { withLoad } from './rounds.js';
 import { COLD, HOT, type Scenario } from './scenarios.js';
-import type { Storm, StormReply, StormResult } from './storm-client.js';
+import type { Latencies, Storm, StormReply, StormResult } from './storm-client.js';
 
 const MARKETS = 50_000;
 const TIMES_CAPACITY = 3;
-const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
-const PEAK_SECONDS = 4;
-const STORM_SECONDS = 8;
 
-/** A closed loop has its peak at one of these. */
-const CONNECTIONS = [16, 64];
+/** Peak and storm take turns: what disturbs the machine for a while disturbs both. */
+const ROUNDS = 4;
+const WARM_UP_SECONDS = 4;
+const PEAK_SECONDS = 2;
+const STORM_SECONDS = 4;
+
+/** The peak is what so many connections get that are never without a request. */
+const PEAK_CONNECTIONS = 64;
+const ALWAYS_DUE = 40_000;
+
+/** In the storm there are more than can be under way and wait together. */
+const STORM_CONNECTIONS = 2_000;
 
 interface Case {
   readonly name: string;
@@ -44,70 +50,97 @@ interface Probes {
   readonly refusedProbes: number;
 }
 
-export interface OverloadResult extends StormResult, Probes {
+/** Rates are means of all rounds, times those of the worst. */
+export interface OverloadResult extends Probes {
   readonly name: string;
-  /** The most that was served by a closed loop, a second. */
+  /** Requests/s that were served when they came as they were served. */
   readonly peak: number;
-  /** Share of the peak that was served in the storm. */
+  /** In the storm, of the peak: what was due, sent and served. */
+  readonly due: number;
+  readonly sent: number;
   readonly goodput: number;
-  /** The same for each second of processor time, whoever else was using the machine. */
+  /** What was served for each second of processor time, of what it was at the peak: whoever else was using the machine. */
   readonly goodputByCpu: number;
+  readonly lost: number;
+  readonly served: Latencies;
+  readonly refused: Latencies;
+}
+
+interface Phase extends StormResult, Probes {
+  /** Processor time that the server used. */
+  readonly cpuSeconds: number;
 }
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-async function measure(mongo: BenchMongo, database: SeededDatabase, each: Case) {
-  return withLoad(database, each.scenario, each.contender, async (server) => {
-    const { perSecond: peak, serverMicros } = await peakOf(mongo, database, server, each);
-    const cpuBefore = cpuSeconds(server.pid);
-    const [result, probes] = await storm(server, {
-      port: server.port,
-      key: database.key,
-      markets: database.markets,
-      workload: each.scenario.workload,
-      perSecond: TIMES_CAPACITY * peak,
-      seconds: STORM_SECONDS,
-      newConnections: each.newConnections,
-    });
-    const goodput = result.served.count / result.seconds / peak;
-    const cpuMicros = (cpuSeconds(server.pid) - cpuBefore) * 1e6;
-    const goodputByCpu = (result.served.count * serverMicros) / cpuMicros;
-    const { name } = each;
-    return { name, peak, goodput, goodputByCpu, ...probes, ...result } satisfies OverloadResult;
+async function measure(database: SeededDatabase, each: Case): Promise<OverloadResult> {
+  const { contender, name, newConnections, scenario } = each;
+  const order = { ...database, workload: scenario.workload, newConnections };
+  return withLoad(database, scenario, contender, async (server) => {
+    const atPeak = (seconds: number) =>
+      ask(server, { ...order, connections: PEAK_CONNECTIONS, perSecond: ALWAYS_DUE, seconds });
+    await atPeak(WARM_UP_SECONDS);
+    const [peaks, storms]: [Phase[], Phase[]] = [[], []];
+    for (let round = 1; round <= ROUNDS; round++) {
+      const peak = await atPeak(PEAK_SECONDS);
+      const perSecond = TIMES_CAPACITY * rateOf([peak]);
+      const connections = STORM_CONNECTIONS;
+      peaks.push(peak);
+      storms.push(await ask(server, { ...order, connections, perSecond, seconds: STORM_SECONDS }));
+    }
+    return { name, ...summary(peaks, storms) };
   });
 }
 
-async function peakOf(
-  mongo: BenchMongo,
-  database: SeededDatabase,
-  server: RunningServer,
-  { scenario: { workload } }: Case,
-): Promise<Measurement> {
-  const client = new LoadClient(database, mongo.pid);
-  try {
-    const load = { workload, conditional: false };
-    await client.run(server, { ...load, ...WARM_UP });
-    const runs: Measurement[] = [];
-    for (const connections of CONNECTIONS) {
-      const seconds = PEAK_SECONDS;
-      runs.push(await client.run(server, { ...load, connections, seconds, seed: connections }));
-    }
-    return runs.reduce((best, run) => (run.perSecond > best.perSecond ? run : best));
-  } finally {
-    await client.close();
-  }
+function summary(peaks: readonly Phase[], storms: readonly Phase[]): Omit<OverloadResult, 'name'> {
+  const peak = rateOf(peaks);
+  const seconds = sum(storms, (storm) => storm.seconds);
+  return {
+    peak,
+    due: sum(storms, ({ due }) => due) / seconds / peak,
+    sent: sum(storms, ({ sent }) => sent) / seconds / peak,
+    goodput: rateOf(storms) / peak,
+    goodputByCpu: perCpuSecond(storms) / perCpuSecond(peaks),
+    lost: sum(storms, ({ lost }) => lost),
+    served: worst(storms.map(({ served }) => served)),
+    refused: worst(storms.map(({ refused }) => refused)),
+    slowestProbe: Math.max(...storms.map(({ slowestProbe }) => slowestProbe)),
+    refusedProbes: sum(storms, ({ refusedProbes }) => refusedProbes),
+  };
 }
 
-async function storm(server: RunningServer, order: Storm): Promise<[StormResult, Probes]> {
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0);
+}
+
+const rateOf = (phases: readonly Phase[]) =>
+  sum(phases, ({ served }) => served.count) / sum(phases, ({ seconds }) => seconds);
+
+const perCpuSecond = (phases: readonly Phase[]) =>
+  sum(phases, ({ served }) => served.count) / sum(phases, (phase) => phase.cpuSeconds);
+
+function worst(all: readonly Latencies[]): Latencies {
+  const some = all.filter(({ count }) => count > 0);
+  const most = (of: (latencies: Latencies) => number) => Math.max(...some.map(of));
+  return {
+    count: sum(all, ({ count }) => count),
+    p50: most(({ p50 }) => p50),
+    p99: most(({ p99 }) => p99),
+    most: most((latencies) => latencies.most),
+  };
+}
+
+async function ask(server: RunningServer, order: Omit<Storm, 'port'>): Promise<Phase> {
   const client = startNode(OTHER_CORE, './storm-client.js');
   try {
+    const before = cpuSeconds(server.pid);
     const over = resultOf(client);
-    client.send(order);
+    client.send({ ...order, port: server.port } satisfies Storm);
     const calm = new AbortController();
     const probes = watchProbes(server.port, calm.signal);
     const result = await over;
     calm.abort();
-    return [result, await probes];
+    return { ...result, ...(await probes), cpuSeconds: cpuSeconds(server.pid) - before };
   } finally {
     client.kill('SIGKILL');
   }
@@ -140,7 +173,7 @@ try {
   for (const pid of [process.pid, mongo.pid]) if (pid !== undefined) moveToCore(OTHER_CORE, pid);
   const results: OverloadResult[] = [];
   for (const each of CASES.filter(({ name }) => name.includes(process.argv[2] ?? ''))) {
-    const result = await measure(mongo, database, each);
+    const result = await measure(database, each);
     results.push(result);
     say(JSON.stringify(result));
   }

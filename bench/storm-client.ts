@@ -10,7 +10,9 @@ export interface Storm {
   readonly markets: number;
   readonly perSecond: number;
   readonly seconds: number;
-  /** Whether each request has a connection to itself; else as many are opened as are needed, and kept. */
+  /** Open at a time, at most. A request that finds none is not sent. */
+  readonly connections: number;
+  /** Whether each request has a connection to itself; else they are kept. */
   readonly newConnections: boolean;
 }
 
@@ -23,8 +25,6 @@ export interface StormResult {
   readonly refused: Latencies;
   /** Requests with another answer, or none. */
   readonly lost: number;
-  /** Connections that were open at once. */
-  readonly connections: number;
 }
 
 /** Milliseconds, from the moment at which a request was sent. */
@@ -36,9 +36,6 @@ export interface Latencies {
 }
 
 export type StormReply = { readonly result: StormResult } | { readonly failure: string };
-
-/** More than are under way and may wait together. */
-const CONNECTIONS = 2_000;
 
 /** Opened so many at a time, before the storm. */
 const OPENED_AT_ONCE = 100;
@@ -54,7 +51,6 @@ class StormRun {
   private due = 0;
   private sent = 0;
   private done = 0;
-  private connections = 0;
   private readonly nextTarget: () => string;
 
   constructor(private readonly storm: Storm) {
@@ -91,29 +87,33 @@ class StormRun {
       served,
       refused: latencies(this.refused),
       lost: this.sent - this.served.length - this.refused.length,
-      connections: this.connections,
     };
   }
 
   private send(): void {
-    const lane = this.storm.newConnections ? this.open() : this.idle.pop();
+    const lane = this.storm.newConnections ? this.openIfAllowed() : this.idle.pop();
     if (!lane) return;
     this.sent += 1;
     lane.ask(this.nextTarget());
   }
 
   private async openAll(): Promise<void> {
-    for (let opened = 0; opened < CONNECTIONS; opened += OPENED_AT_ONCE) {
-      const lanes = Array.from({ length: OPENED_AT_ONCE }, () => this.open());
+    const { connections } = this.storm;
+    for (let opened = 0; opened < connections; opened += OPENED_AT_ONCE) {
+      const length = Math.min(OPENED_AT_ONCE, connections - opened);
+      const lanes = Array.from({ length }, () => this.open());
       await Promise.all(lanes.map((lane) => lane.opened));
       this.idle.push(...lanes);
     }
   }
 
+  private openIfAllowed(): Lane | undefined {
+    return this.lanes.size < this.storm.connections ? this.open() : undefined;
+  }
+
   private open(): Lane {
     const lane = new Lane(this.storm, (status, tookMs) => this.over(lane, status, tookMs));
     this.lanes.add(lane);
-    this.connections = Math.max(this.connections, this.lanes.size);
     return lane;
   }
 

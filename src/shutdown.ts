@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { HttpServerAdapter } from './common/http-server.js';
 import { releaseSignals } from './early-signals.js';
 import { ReadinessService } from './health/readiness.service.js';
 
@@ -18,7 +19,6 @@ const LAST_ANSWER_MS = 10_000;
 export function shutDownOnSignal(app: NestExpressApplication, last: () => Promise<unknown>): void {
   const logger = new Logger('Shutdown');
   const server: Server = app.getHttpServer();
-  const drain = keepTrack(server);
   let begun = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (begun) process.exit(1);
@@ -34,7 +34,7 @@ export function shutDownOnSignal(app: NestExpressApplication, last: () => Promis
   };
   const shutDown = async () => {
     app.get(ReadinessService).shutDown();
-    drain();
+    (app.getHttpAdapter() as HttpServerAdapter).keepsConnections = false;
     await delay(STILL_LISTENING_MS);
     const closed = new Promise((resolve) => server.close(resolve));
     await Promise.race([closed, delay(LAST_ANSWER_MS)]);
@@ -45,19 +45,4 @@ export function shutDownOnSignal(app: NestExpressApplication, last: () => Promis
   releaseSignals();
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-}
-
-/** Returns the switch after which every answer closes its connection, those under way included. */
-function keepTrack(server: Server): () => void {
-  const underWay = new Set<ServerResponse>();
-  let draining = false;
-  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
-    if (draining) response.shouldKeepAlive = false;
-    underWay.add(response);
-    response.once('close', () => underWay.delete(response));
-  });
-  return () => {
-    draining = true;
-    for (const response of underWay) response.shouldKeepAlive = false;
-  };
 }

@@ -51,6 +51,9 @@ export class HttpServerAdapter extends ExpressAdapter {
   /** Whether pages of other origins are told why they are refused, which takes more than the bare refusal. */
   tellsOrigins = false;
 
+  /** Before the end, every answer closes its connection, those under way included. */
+  keepsConnections = true;
+
   constructor() {
     const app = express();
     app.disable('x-powered-by');
@@ -97,8 +100,13 @@ export class HttpServerAdapter extends ExpressAdapter {
    */
   private messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
     const unread = (response: ServerResponse) => cutIfUnread(response, this.readWithinMs);
+    const keepsConnections = () => this.keepsConnections;
     class ExpressRequest extends IncomingMessage {}
     class ExpressResponse extends ServerResponse {
+      override writeHead(...args: unknown[]): this {
+        if (!keepsConnections()) this.shouldKeepAlive = false;
+        return super.writeHead(...(args as [number]));
+      }
       override end(...args: unknown[]): this {
         super.end(...(args as []));
         // Without a socket yet, it waits until an earlier answer is read.

@@ -6,7 +6,7 @@ const INTERNAL_ERROR = 500;
 
 export function countRequest(metrics: Metrics, outcome: RequestOutcome): void {
   const { authFailure, code, durationMs, keyId, route, source, status } = outcome;
-  const method = outcome.method === 'GET' || outcome.method === 'HEAD' ? outcome.method : 'other';
+  const method = methodLabel(outcome.method);
   metrics.requests.observe({ method, route, status }, durationMs / 1000);
   if (source === 'memory') metrics.cacheHits.inc();
   if (source === 'database') metrics.cacheMisses.inc();
@@ -14,4 +14,9 @@ export function countRequest(metrics: Metrics, outcome: RequestOutcome): void {
   if (code === 'overloaded') metrics.shed.inc();
   if (status === INTERNAL_ERROR) metrics.internalErrors.inc();
   if (status === TOO_MANY_REQUESTS) metrics.rateLimited.inc({ limit: keyId ? 'key' : 'address' });
+}
+
+/** Callers can make methods up. */
+export function methodLabel(method: string): string {
+  return method === 'GET' || method === 'HEAD' ? method : 'other';
 }

@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { OverloadListener } from '../common/http-server.js';
-import { countRequest } from './count-request.js';
+import { methodLabel } from './count-request.js';
 import type { Metrics } from './metrics.js';
 import { OncePer } from './once-per.js';
 import { UNKNOWN_ROUTE } from './request-outcome.js';
@@ -14,9 +14,12 @@ export function watchOverload(logger: Logger, metrics: Metrics, app: Express): O
   const refusals = new OncePer(WARN_EVERY_MS);
   const routeOf = templateFinder(app);
   return ({ method, requestId, startedAt, url }) => {
-    const durationMs = performance.now() - startedAt;
-    const outcome = { requestId, method, route: routeOf(url), status: 503, durationMs };
-    countRequest(metrics, { ...outcome, code: 'overloaded' });
+    const seconds = (performance.now() - startedAt) / 1000;
+    metrics.requests.observe(
+      { method: methodLabel(method), route: routeOf(url), status: 503 },
+      seconds,
+    );
+    metrics.shed.inc();
     const count = refusals.count();
     if (count === undefined) return;
     logger.warn({ code: 'overloaded', count, requestId }, 'Requests are refused: too many wait');
