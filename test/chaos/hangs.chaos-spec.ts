@@ -7,6 +7,7 @@ import { measurementsOf } from './measurements.js';
 import { isServed, OpenLoop, quantileMs, tally, type Outcome } from './open-loop.js';
 import { lookUp } from './paths.js';
 import { TcpProxy } from './tcp-proxy.js';
+import { until } from './until.js';
 
 /** How long MongoDB is silent: the driver's monitors know after some 1.5 s. */
 const SILENT_MS = 5_000;
@@ -52,6 +53,13 @@ describe('slow link', () => {
   it('with a moderate one, all is served', async () => {
     const network = await startBehindProxy();
     network.slowness = { delayMs: 25 };
+    const startedAt = performance.now();
+    await until(async () => (await fetch(`${service.url}/health/ready`)).ok);
+    slow.atMost(2, {
+      seen: 'ready, 50 ms a round trip',
+      measured: (performance.now() - startedAt) / 1000,
+      unit: 's',
+    });
     const { known } = await measure(() => delay(SILENT_MS));
     slow.exactly('200', {
       seen: 'look-ups, 50 ms a round trip',
