@@ -1,5 +1,6 @@
 /** Clients that hold connections up, in a process of their own: silent, dripping their request, or not reading their answers. */
 import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
 
 export interface SlowClients {
   readonly port: number;
@@ -76,6 +77,9 @@ async function run(order: SlowClients): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, OPEN_EVERY_MS));
   }
 }
+
+// They would be on machines of their own: here they have what the others leave.
+setPriority(constants.priority.PRIORITY_LOW);
 
 process.on('message', (order: SlowClients | 'state') => {
   if (order === 'state') process.send?.({ ...state } satisfies SlowClientsState);

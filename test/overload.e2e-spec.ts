@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { ADMISSION } from '../src/common/admission.js';
 import type { HttpServerAdapter } from '../src/common/http-server.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
-const CONNECTIONS = 180;
-const REQUESTS = 30;
+/** Some more than may wait. */
+const CONNECTIONS = ADMISSION.burst + ADMISSION.underWay + 400;
 
 let service: TestApp;
 
@@ -22,23 +23,27 @@ beforeEach(async () => {
 
 afterEach(() => service.close());
 
-function requests(count: number, headers = ''): string {
+function aRequest(headers = ''): string {
   const { key } = service;
-  return `GET ${PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${headers}\r\n`.repeat(count);
+  return `GET ${PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${headers}\r\n`;
 }
 
 /** More requests than may wait, all at the same time: they are there when the server next looks at its sockets. */
 async function flood(headers = ''): Promise<RawAnswer[]> {
-  const before = await openConnections();
-  const sockets = Array.from({ length: CONNECTIONS }, () => connect(service.port, '127.0.0.1'));
-  while ((await openConnections()) < before + CONNECTIONS) await delay(5);
-  const bytes = requests(REQUESTS, headers);
+  const sockets = await openSockets(CONNECTIONS);
+  const bytes = aRequest(headers);
   for (const socket of sockets) socket.write(bytes, 'latin1');
   pause();
-  const flows = sockets.map((socket) => readAnswers(socket, { answers: REQUESTS }));
-  const answers = (await Promise.all(flows)).flat();
+  const answers = (await Promise.all(sockets.map((socket) => readAnswers(socket)))).flat();
   for (const socket of sockets) socket.destroy();
   return answers;
+}
+
+async function openSockets(count: number): Promise<Socket[]> {
+  const before = await openConnections();
+  const sockets = Array.from({ length: count }, () => connect(service.port, '127.0.0.1'));
+  while ((await openConnections()) < before + count) await delay(5);
+  return sockets;
 }
 
 /** Holds up the event loop. */
@@ -55,7 +60,7 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   expect(live.map(({ status }) => status)).toEqual([200]);
   const served = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 503);
-  expect(served.length + refused.length).toBe(CONNECTIONS * REQUESTS);
+  expect(served.length + refused.length).toBe(CONNECTIONS);
   expect(served.length).toBeGreaterThan(100);
   expect(refused.length).toBeGreaterThan(100);
 
@@ -92,10 +97,11 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
 });
 
 it('keeps a sane request id of one that it refuses, and answers HEAD without a body', async () => {
+  const tooMany = ADMISSION.pipelined + 5;
   const [answers, heads] = await Promise.all([
     flood('X-Request-Id: mine\r\n'),
-    sendRaw(service.port, requests(1).replace('GET', 'HEAD').repeat(REQUESTS), {
-      answers: REQUESTS,
+    sendRaw(service.port, aRequest().replace('GET', 'HEAD').repeat(tooMany), {
+      answers: tooMany,
       bodiless: true,
     }),
   ]);
@@ -104,7 +110,8 @@ it('keeps a sane request id of one that it refuses, and answers HEAD without a b
   expect(new Set(refused.map(({ headers }) => headers.get('x-request-id')))).toEqual(
     new Set(['mine']),
   );
-  expect(heads).toHaveLength(REQUESTS);
+  expect(heads).toHaveLength(tooMany);
+  expect(heads.at(-1)?.status).toBe(503);
 });
 
 it('tells allowed origins why they are refused', async () => {
@@ -121,10 +128,27 @@ it('tells allowed origins why they are refused', async () => {
 });
 
 it('serves a crowd of two hundred that came during a pause', async () => {
-  const crowd = Array.from({ length: 200 }, () => sendRaw(service.port, requests(1)));
+  const crowd = Array.from({ length: 200 }, () => sendRaw(service.port, aRequest()));
   pause();
   const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
+});
+
+it('does not let one client that asks ahead go before all others', async () => {
+  const { pipelined } = ADMISSION;
+  const [patient, ...ahead] = await openSockets(101);
+  for (const socket of ahead) socket.write(aRequest().repeat(pipelined), 'latin1');
+  pause();
+  if (!patient) throw new Error('There is no socket');
+  patient.write(aRequest(), 'latin1');
+  const all = Promise.all(ahead.map((socket) => readAnswers(socket, { answers: pipelined })));
+  const [answer] = await readAnswers(patient);
+  expect(answer?.status).toBe(200);
+  const before = await servedSoFar();
+  const statuses = (await all).flat().map(({ status }) => status);
+  expect(statuses).toEqual(Array.from({ length: ahead.length * pipelined }, () => 200));
+  expect(before).toBeLessThan(statuses.length / 2);
+  for (const socket of [patient, ...ahead]) socket.destroy();
 });
 
 describe('a client that does not read', () => {
@@ -164,6 +188,12 @@ describe('a client that does not read', () => {
     );
   });
 });
+
+/** Requests that were answered 200 so far. */
+async function servedSoFar(): Promise<number> {
+  const { text } = await service.getOpen('/metrics').expect(200);
+  return Number(/^http_request_duration_seconds_count{.*status="200"} (\d+)$/m.exec(text)?.[1]);
+}
 
 function openConnections(): Promise<number> {
   return promisify((done: (error: Error | null, count: number) => void) =>

@@ -11,7 +11,7 @@ export const ADMISSION = {
   always: 64,
   /** Requests that may wait if they came all together. */
   burst: 3_000,
-  /** Requests on one connection that were sent before the answer to an earlier one: all answers are kept until they are read. */
+  /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,
   /** A queue that stands for so long is an overload. It is then kept so short that it passes in this time. */
   standingMs: 800,
@@ -55,32 +55,44 @@ export class Admission {
   }
 
   enter(request: ApiRequest, response: Response): void {
-    const now = performance.now();
-    request.startedAt = now;
-    if (PROBE.test(request.url)) {
-      this.serve(request, response);
+    request.startedAt = performance.now();
+    if (PROBE.test(request.url)) this.serve(request, response);
+    // It has the socket for itself when there is no answer before it.
+    else if (response.socket) this.admit(request, response);
+    else this.admitLater(request, response);
+  }
+
+  /**
+   * Once what came before it on its connection is answered and sent, and behind all who don't ask ahead:
+   * nobody gets more than others by it.
+   */
+  private admitLater(request: ApiRequest, response: Response): void {
+    const { socket } = request;
+    const depth = this.pipelined.get(socket) ?? 0;
+    if (depth >= ADMISSION.pipelined) {
+      this.refuse(request, response);
       return;
     }
+    this.pipelined.set(socket, depth + 1);
+    response.once('socket', () => {
+      this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1);
+      request.startedAt = performance.now();
+      this.admit(request, response, true);
+    });
+  }
+
+  private admit(request: ApiRequest, response: Response, askedAhead = false): void {
+    const now = request.startedAt;
     this.scheduleTurn(now);
-    if (this.isTooDeep(request, response)) {
-      this.refuse(request, response);
-    } else if (this.isIdle && now < this.stretchEndsAt) {
+    if (this.isIdle && now < this.stretchEndsAt) {
       this.begin(request, response);
     } else if (this.room.isFull(now)) {
       this.refuse(request, response);
+    } else if (askedAhead) {
+      this.room.addBehind({ request, response });
     } else {
       this.room.add({ request, response });
     }
-  }
-
-  private isTooDeep({ socket }: ApiRequest, response: Response): boolean {
-    // It has the socket for itself when there is no answer before it.
-    if (response.socket) return false;
-    const depth = this.pipelined.get(socket) ?? 0;
-    if (depth >= ADMISSION.pipelined) return true;
-    this.pipelined.set(socket, depth + 1);
-    response.once('close', () => this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1));
-    return false;
   }
 
   private get isIdle(): boolean {

@@ -21,7 +21,7 @@ const SERVER_OPTIONS: ServerOptions = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
   // Often, so that few are due at a time: thousands answered in one go would hold up everybody else.
-  connectionsCheckingInterval: 50,
+  connectionsCheckingInterval: 10,
   keepAliveTimeout: 65_000,
   // Node refuses without a body; the request context does it with one.
   requireHostHeader: false,

@@ -16,6 +16,16 @@ describe('WaitingRoom', () => {
     expect([room.next(), room.next()]).toEqual([0, 1]);
   });
 
+  it('keeps some behind all others', () => {
+    const room = new WaitingRoom<string>(RULES);
+    room.addBehind('behind');
+    room.add('first');
+    expect(room.length).toBe(2);
+    expect(room.next()).toBe('first');
+    room.add('second');
+    expect([room.next(), room.next(), room.next()]).toEqual(['second', 'behind', undefined]);
+  });
+
   it('lets as many wait as were served lately when the queue does not pass', () => {
     const room = new WaitingRoom<number>(RULES);
     fill(room, 0);

@@ -7,9 +7,13 @@ export interface WaitingRules {
   readonly standingMs: number;
 }
 
-/** Who waits, in the order of arrival, and whether one more may: not if the wait would be long. Times are monotonic, in ms. */
+/**
+ * Who waits, in the order of arrival, and whether one more may: not if the wait would be long. Some stand behind all others.
+ * Times are monotonic, in ms.
+ */
 export class WaitingRoom<Visitor> {
   private readonly visitors: Visitor[] = [];
+  private readonly behind: Visitor[] = [];
   private readonly rules: WaitingRules;
   private places: number;
   private served = 0;
@@ -21,7 +25,7 @@ export class WaitingRoom<Visitor> {
   }
 
   get length(): number {
-    return this.visitors.length;
+    return this.visitors.length + this.behind.length;
   }
 
   isFull(now: number): boolean {
@@ -34,9 +38,14 @@ export class WaitingRoom<Visitor> {
     this.visitors.push(visitor);
   }
 
+  /** Goes after all who come while it waits, too. */
+  addBehind(visitor: Visitor): void {
+    this.behind.push(visitor);
+  }
+
   next(): Visitor | undefined {
     this.served += 1;
-    return this.visitors.shift();
+    return this.visitors.shift() ?? this.behind.shift();
   }
 
   private startCounting(now: number): void {
