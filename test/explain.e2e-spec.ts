@@ -6,7 +6,7 @@ import { aMarket, store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
-import { sendRaw } from './raw-http.js';
+import { sendTogether } from './raw-http.js';
 
 const SCOPE = 'explained';
 const PER_KIND = 12;
@@ -63,9 +63,7 @@ describe('what a look-up asks of MongoDB', () => {
         (filter) =>
           `GET ${route}/${SCOPE}?take=${TAKE}${filter} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.key}\r\n\r\n`,
       );
-      const plans = await explain(() =>
-        sendRaw(service.port, requests.join(''), { answers: requests.length }),
-      );
+      const plans = await explain(() => sendTogether(service.app.getHttpServer(), requests));
 
       expect(plans.length).toBeLessThan(FILTERS.length);
       for (const { stages } of plans) expectIndexAlone(stages);

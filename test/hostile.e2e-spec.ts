@@ -76,6 +76,14 @@ describe.each(TARGETS)('GET $route/{$id}, when the request is hostile', (lookup)
     expect(reads).toEqual([]);
   });
 
+  it('refuses a chunk longer than it says, after the answer if that was ready', async () => {
+    const head = `GET ${lookup.path} HTTP/1.1\r\nHost: a\r\nX-API-Key: <key>\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const bytes = withKeys(`${head}1\r\nabc\r\n0\r\n\r\n`);
+    const answers = await sendRaw(service.port, bytes, { answers: 2 });
+    expectAnswer(answers.at(-1), malformed());
+    expect(answers.slice(0, -1).map(({ status }) => status)).toEqual(answers[1] ? [200] : []);
+  });
+
   it('answers HEAD with the status and headers of GET, and no body', async () => {
     const bad = withKeys(
       wire(`${lookup.path}?page=0`, {

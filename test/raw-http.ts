@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 /** An answer as it came off the wire. */
 export interface RawAnswer {
@@ -32,6 +34,33 @@ export async function sendRaw(
   } finally {
     socket.destroy();
   }
+}
+
+/** Sends each request on a connection of its own, all at once: they arrive in one turn of the server's event loop. */
+export async function sendTogether(
+  server: Server,
+  requests: readonly string[],
+): Promise<RawAnswer[]> {
+  const sockets = await openSockets(server, requests.length);
+  sockets.forEach((socket, index) => socket.write(requests[index] ?? '', 'latin1'));
+  const answers = await Promise.all(sockets.map((socket) => readAnswers(socket)));
+  for (const socket of sockets) socket.destroy();
+  return answers.flat();
+}
+
+/** Connections that the server has taken. */
+export async function openSockets(server: Server, count: number): Promise<Socket[]> {
+  const before = await countConnections(server);
+  const { port } = server.address() as AddressInfo;
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
+  while ((await countConnections(server)) < before + count) await delay(5);
+  return sockets;
+}
+
+export function countConnections(server: Server): Promise<number> {
+  return promisify((done: (error: Error | null, count: number) => void) =>
+    server.getConnections(done),
+  )();
 }
 
 /** Reads answers until there are enough of them or the server closes. */

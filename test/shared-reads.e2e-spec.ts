@@ -5,7 +5,7 @@ import { aMarket, store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
-import { sendRaw, type RawAnswer } from './raw-http.js';
+import { sendTogether, type RawAnswer } from './raw-http.js';
 
 const EVENTS = 12;
 const PER_EVENT = 30;
@@ -77,20 +77,11 @@ describe('look-ups that arrive together', () => {
   });
 });
 
-/** Few enough for one connection. */
-const PIPELINED = 28;
-
-/** Asks for all at once, many in one write on each connection: these arrive in one turn of the event loop. */
-async function ask(wanted: readonly string[]): Promise<RawAnswer[]> {
+function ask(wanted: readonly string[]): Promise<RawAnswer[]> {
   const requests = wanted.map(
     (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.key}\r\n\r\n`,
   );
-  const answers: Promise<RawAnswer[]>[] = [];
-  for (let first = 0; first < requests.length; first += PIPELINED) {
-    const some = requests.slice(first, first + PIPELINED);
-    answers.push(sendRaw(service.port, some.join(''), { answers: some.length }));
-  }
-  return (await Promise.all(answers)).flat();
+  return sendTogether(service.app.getHttpServer(), requests);
 }
 
 async function bodyOf(path: string): Promise<unknown> {

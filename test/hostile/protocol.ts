@@ -181,7 +181,6 @@ function framing({ path }: Lookup): Case[] {
     ['identity', framed(['Transfer-Encoding: identity']), malformed()],
     ['a chunk of no number', framed([chunked], 'zz\r\n\r\n'), malformed()],
     ['a chunk below zero', framed([chunked], '-1\r\n\r\n'), malformed()],
-    ['a chunk longer than it says', framed([chunked], '1\r\nabc\r\n0\r\n\r\n'), fine, malformed()],
     [
       'chunk extensions of 20 KB',
       framed([chunked], `1;${'a'.repeat(20_000)}\r\nx\r\n0\r\n\r\n`),
