@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Server, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /** An answer as it came off the wire. */
@@ -50,10 +49,19 @@ export async function sendTogether(
 
 /** Connections that the server has taken. */
 export async function openSockets(server: Server, count: number): Promise<Socket[]> {
-  const before = await countConnections(server);
   const { port } = server.address() as AddressInfo;
+  const taken = new Promise<void>((resolve) => {
+    let missing = count;
+    const take = () => {
+      missing -= 1;
+      if (missing > 0) return;
+      server.off('connection', take);
+      resolve();
+    };
+    server.on('connection', take);
+  });
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
-  while ((await countConnections(server)) < before + count) await delay(5);
+  await taken;
   return sockets;
 }
 
