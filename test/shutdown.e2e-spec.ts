@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { testDatabaseUri } from './mongo.js';
+import { startServer, type ServerProcess } from './server-process.js';
+
+const PROBE = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
+
+let server: ServerProcess;
+
+beforeAll(async () => {
+  server = await startServer({ MONGODB_URI: testDatabaseUri() });
+});
+
+afterAll(() => server.stop());
+
+async function readiness(): Promise<number> {
+  return (await fetch(`${server.url}/health/ready`)).status;
+}
+
+it('asks clients and probes to look elsewhere, and then ends', async () => {
+  while ((await readiness()) !== 200) await delay(20);
+  const kept = connect(server.port, '127.0.0.1');
+  kept.write(PROBE);
+  const answers = kept[Symbol.asyncIterator]();
+  const before = String((await answers.next()).value);
+  expect(before).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: keep-alive\r\n/is);
+
+  server.kill('SIGTERM');
+  while ((await readiness()) !== 503) await delay(20);
+  kept.write(PROBE);
+  const after = String((await answers.next()).value);
+  expect(after).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
+  expect((await answers.next()).done).toBe(true);
+  expect(await server.exited).toBe(0);
+});
