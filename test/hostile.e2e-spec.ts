@@ -76,12 +76,21 @@ describe.each(TARGETS)('GET $route/{$id}, when the request is hostile', (lookup)
     expect(reads).toEqual([]);
   });
 
-  it('refuses a chunk longer than it says, after the answer if that was ready', async () => {
+  it('refuses a chunk longer than it says, after the answer that was ready', async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    // What is asked often is in memory, and answered before the body is read.
+    for (let count = 0; count < 5; count++) {
+      socket.write(withKeys(wire(lookup.path)), 'latin1');
+      await once(socket, 'readable');
+      expect(String(socket.read())).toMatch(/^HTTP\/1\.1 200 /);
+    }
+
     const head = `GET ${lookup.path} HTTP/1.1\r\nHost: a\r\nX-API-Key: <key>\r\nTransfer-Encoding: chunked\r\n\r\n`;
-    const bytes = withKeys(`${head}1\r\nabc\r\n0\r\n\r\n`);
-    const answers = await sendRaw(service.port, bytes, { answers: 2 });
-    expectAnswer(answers.at(-1), malformed());
-    expect(answers.slice(0, -1).map(({ status }) => status)).toEqual(answers[1] ? [200] : []);
+    socket.write(withKeys(`${head}1\r\nabc\r\n0\r\n\r\n`), 'latin1');
+    const answers = await readAnswers(socket, { answers: 2 });
+    expect(answers.map(({ status }) => status)).toEqual([200, 400]);
+    expectAnswer(answers[1], malformed());
+    socket.destroy();
   });
 
   it('answers HEAD with the status and headers of GET, and no body', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,10 +9,13 @@ import { aMarket, store } from './factories.js';
 import { countConnections, openSockets, readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
-/** Some more than may wait. */
-const CONNECTIONS = ADMISSION.burst + ADMISSION.underWay + 200;
+/** So few may wait here that the clients, who share our process, are done in time. */
+const BURST = 400;
+const CONNECTIONS = BURST + ADMISSION.underWay + 200;
 
 let service: TestApp;
+
+beforeAll(() => void Object.assign(ADMISSION, { burst: BURST }));
 
 beforeEach(async () => {
   service = await createTestApp({ logLevel: 'warn' });
@@ -55,7 +58,7 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   const served = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 503);
   expect(served.length + refused.length).toBe(CONNECTIONS);
-  expect(served.length).toBeGreaterThan(0);
+  expect(served.length).toBeGreaterThan(100);
   expect(refused.length).toBeGreaterThan(100);
 
   const ids = new Set(refused.map(({ headers }) => headers.get('x-request-id')));
