@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ADMISSION } from '../src/common/admission.js';
 import type { HttpServerAdapter } from '../src/common/http-server.js';
@@ -129,6 +129,29 @@ it('serves a crowd of two hundred that came during a pause', async () => {
   pause();
   const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
+});
+
+it('reads connections in turn while many wait, and forgets none', async () => {
+  const taken: Socket[] = [];
+  server().on('connection', (socket: Socket) => taken.push(socket));
+  const sockets = await openSockets(server(), 300);
+  const countUnread = () => taken.filter((socket) => socket.isPaused()).length;
+  const starts: string[] = [];
+  let unread = 0;
+  const askAgainAndAgain = async (socket: Socket) => {
+    for (let asked = 0; asked < 4; asked++) {
+      socket.write(aRequest(), 'latin1');
+      const [bytes] = (await once(socket, 'data')) as [Buffer];
+      starts.push(bytes.toString('latin1', 0, 12));
+      unread = Math.max(unread, countUnread());
+    }
+  };
+  await Promise.all(sockets.map(askAgainAndAgain));
+  expect(starts).toEqual(Array.from({ length: 4 * 300 }, () => 'HTTP/1.1 200'));
+  expect(unread).toBeGreaterThan(ADMISSION.always);
+  while (countUnread() > 0) await delay(5);
+  for (const socket of sockets) socket.destroy();
+  while ((await countConnections(server())) > 0) await delay(20);
 });
 
 it('does not let one client that asks ahead go before all others', async () => {

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Admission, ADMISSION } from './admission.js';
 import type { ApiRequest } from './api-request.js';
@@ -20,21 +22,40 @@ beforeEach(() => {
   );
 });
 
-function arrive(count: number, url = LOOKUP): void {
-  for (let arrived = 0; arrived < count; arrived++) {
-    const response = Object.assign(new EventEmitter(), { socket: {} });
-    admission.enter({ url } as ApiRequest, response as unknown as Response);
+function arrive(count: number, url = LOOKUP): Response[] {
+  return Array.from({ length: count }, () => ask(aConnection(), url));
+}
+
+function ask(socket: Socket, url = LOOKUP): Response {
+  const response = Object.assign(new EventEmitter(), { socket });
+  admission.enter({ url, socket } as ApiRequest, response as unknown as Response);
+  return response as unknown as Response;
+}
+
+/** Read, as the server's are, until somebody says otherwise. */
+function aConnection(): Socket {
+  return new Duplex({ read: () => undefined }).resume() as Socket;
+}
+
+function end(response: Response | undefined): void {
+  response?.emit('ended');
+  response?.emit('close');
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const givesUpAt = performance.now() + 3_000;
+  while (!isSo()) {
+    if (performance.now() > givesUpAt) throw new Error('It never came to it');
+    await nextTurn();
   }
 }
 
-async function untilServed(count: number): Promise<void> {
-  while (served.length < count) await nextTurn();
-}
+const untilServed = (count: number) => until(() => served.length >= count);
 
 /** Holds the event loop up. */
 function block(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
+  const endsAt = performance.now() + ms;
+  while (performance.now() < endsAt);
 }
 
 describe('Admission', () => {
@@ -113,12 +134,101 @@ describe('Admission', () => {
     await untilServed(ADMISSION.underWay);
     block(ADMISSION.longestWaitMs + 1);
     served[0]?.emit('ended');
-    while (refused.length === 0) await nextTurn();
+    await until(() => refused.length > 0);
     expect(served).toHaveLength(ADMISSION.underWay);
   });
 
+  describe('while many wait', () => {
+    let connection: Socket;
+
+    beforeEach(async () => {
+      connection = aConnection();
+      const first = ask(connection);
+      arrive(ADMISSION.underWay + ADMISSION.always - 1);
+      await untilServed(ADMISSION.underWay);
+      end(first);
+    });
+
+    it('does not read a connection again before all who came earlier are served', async () => {
+      arrive(1);
+      expect(connection.isPaused()).toBe(true);
+      for (let over = 1; over < ADMISSION.always; over++) {
+        end(served[over]);
+        await untilServed(over + ADMISSION.underWay);
+        expect(connection.isPaused()).toBe(true);
+      }
+      end(served[ADMISSION.always]);
+      await untilServed(ADMISSION.always + ADMISSION.underWay + 1);
+      expect(connection.isPaused()).toBe(false);
+    });
+
+    it('serves what is then read before those who came later', async () => {
+      const later = arrive(ADMISSION.underWay);
+      await until(() => {
+        end(served.shift());
+        return !connection.isPaused();
+      });
+      const next = ask(connection);
+      await until(() => {
+        end(served.shift());
+        return served.includes(next);
+      });
+      expect(served).not.toContain(later.at(-1));
+    });
+
+    it('counts the time for which a connection was not read', async () => {
+      block(ADMISSION.longestWaitMs + 1);
+      await until(() => {
+        end(served.shift());
+        return !connection.isPaused();
+      });
+      const next = ask(connection);
+      await until(() => {
+        end(served.shift());
+        return refused.includes(next);
+      });
+      expect(served).not.toContain(next);
+    });
+
+    it('leaves alone who is gone', () => {
+      const response = served[1];
+      response?.socket?.end();
+      end(response);
+      expect(response?.socket?.isPaused()).toBe(false);
+    });
+  });
+
+  it('lets as many wait as it has served lately', async () => {
+    arrive(ADMISSION.underWay + ADMISSION.burst);
+    await untilServed(ADMISSION.underWay);
+    for (let over = 0; over < ADMISSION.burst / 2; over++) {
+      served[over]?.emit('ended');
+      await untilServed(ADMISSION.underWay + over + 1);
+    }
+    block(ADMISSION.standingMs / 2);
+    arrive(1);
+    expect(refused).toHaveLength(0);
+  });
+
+  it('does not hear those for a while who make it refuse all the time', async () => {
+    arrive(ADMISSION.underWay + ADMISSION.burst);
+    await untilServed(ADMISSION.underWay);
+    const [soon, late] = [aConnection(), aConnection()];
+    await nextTurn();
+    end(ask(soon));
+    block(ADMISSION.stretchMs);
+    ask(late);
+    expect(refused).toHaveLength(2);
+    await nextTurn();
+    refused[1]?.emit('close');
+    expect([soon.isPaused(), late.isPaused()]).toEqual([false, true]);
+    await nextTurn();
+    expect(late.isPaused()).toBe(true);
+    await until(() => !late.isPaused());
+  });
+
   it('serves what came early on a connection once it has the socket, and refuses what is too much', async () => {
-    const socket = {};
+    const socket = aConnection();
     const responses = Array.from({ length: ADMISSION.pipelined + 2 }, () => {
       const response = Object.assign(new EventEmitter(), { socket: null });
       admission.enter({ url: LOOKUP, socket } as ApiRequest, response as unknown as Response);

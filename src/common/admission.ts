@@ -10,11 +10,13 @@ export const ADMISSION = {
   /** Requests that may wait besides, however slow we are. */
   always: 64,
   /** Requests that may wait if they came all together. */
-  burst: 3_000,
+  burst: 2_000,
+  /** Requests that may wait if they are served soon enough. */
+  most: 10_000,
   /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,
   /** A queue that stands for so long is an overload. It is then kept so short that it passes in this time. */
-  standingMs: 800,
+  standingMs: 700,
   /** With the time of a read it stays at two seconds. */
   longestWaitMs: 900,
   /** After so much work at a stretch we look who else has come, so that probes and refusals wait no longer. */
@@ -22,6 +24,8 @@ export const ADMISSION = {
   /** Where looking takes long itself, so many times as much is spent on serving, lest refusing be all we do. */
   timesLooking: 3,
   longestStretchMs: 60,
+  /** Who was refused is not read for a while if reading takes too much of our time, but no longer than this. */
+  longestSilenceMs: 250,
 } as const;
 
 /** Asked by those who must know how things are when there is too much to do. */
@@ -29,23 +33,34 @@ const PROBE = /^\/(?:health\/|metrics(?:$|\?))/;
 
 export type RequestListener = (request: ApiRequest, response: Response) => void;
 
+/** Who waits: a request, or a connection whose next request is not read before its turn. */
+type Visitor = Visit | { socket: Socket; since: number };
+interface Visit {
+  readonly request: ApiRequest;
+  readonly response: Response;
+}
+
 /**
  * Where every request comes in. It is served at once if there is room, else in the order of arrival a little
  * later, or it is refused. The event loop returns to the sockets every few milliseconds, whatever there is to do: otherwise
  * a queue would form in the kernel, where nobody can be refused.
  */
 export class Admission {
-  private readonly room = new WaitingRoom<{ request: ApiRequest; response: Response }>(ADMISSION);
+  private readonly room = new WaitingRoom<Visitor>(ADMISSION);
+  /** Connections whose turn it is, and since when they waited. */
+  private readonly called = new Map<Socket, number>();
   private readonly pipelined = new WeakMap<Socket, number>();
+  private unheard: Socket[] = [];
   private underWay = 0;
   private stretchEndsAt = 0;
   private turnScheduled = false;
+  private inStretch = false;
   private lookingSince = 0;
   private hasNewConnection = false;
 
   constructor(
     private readonly serve: RequestListener,
-    private readonly refuse: RequestListener,
+    private readonly sendRefusal: RequestListener,
   ) {}
 
   /** The event loop takes one new connection in each turn: there may be more. */
@@ -70,6 +85,7 @@ export class Admission {
     const { socket } = request;
     const depth = this.pipelined.get(socket) ?? 0;
     if (depth >= ADMISSION.pipelined) {
+      this.scheduleTurn();
       this.refuse(request, response);
       return;
     }
@@ -84,7 +100,12 @@ export class Admission {
   private admit(request: ApiRequest, response: Response, askedAhead = false): void {
     const now = request.startedAt;
     this.scheduleTurn(now);
-    if (this.isIdle && now < this.stretchEndsAt) {
+    const calledSince = this.called.get(request.socket);
+    if (calledSince !== undefined) {
+      this.called.delete(request.socket);
+      request.startedAt = calledSince;
+      this.room.addAhead({ request, response });
+    } else if (this.isIdle && now < this.stretchEndsAt) {
       this.begin(request, response);
     } else if (this.room.isFull(now)) {
       this.refuse(request, response);
@@ -93,6 +114,16 @@ export class Admission {
     } else {
       this.room.add({ request, response });
     }
+  }
+
+  private refuse(request: ApiRequest, response: Response): void {
+    this.sendRefusal(request, response);
+    if (request.startedAt - this.lookingSince < ADMISSION.stretchMs) return;
+    response.once('close', () => {
+      request.socket.pause();
+      this.unheard.push(request.socket);
+      this.scheduleTurn();
+    });
   }
 
   private get isIdle(): boolean {
@@ -113,21 +144,42 @@ export class Admission {
       if (this.room.length > 0) this.scheduleTurn();
     };
     // Whether the client reads the answer is no matter here; if it leaves before, there is none.
-    response.on('ended', over).on('close', over);
+    response.on('ended', over).on('close', () => {
+      over();
+      this.leave(request.socket);
+    });
     this.serve(request, response);
+  }
+
+  /**
+   * While many wait, the next request of a connection waits where it costs nothing: in the kernel, unread.
+   * Read, thousands of requests outlive V8's young generation, and each answer costs half as much again.
+   */
+  private leave(socket: Socket): void {
+    if (this.room.length < ADMISSION.always || !socket.writable) return;
+    const now = performance.now();
+    if (this.room.isFull(now)) return;
+    socket.pause();
+    this.room.add({ socket, since: now });
+    this.scheduleTurn(now);
   }
 
   /** Once the sockets have been read. */
   private scheduleTurn(now = performance.now()): void {
     if (this.turnScheduled) return;
     this.turnScheduled = true;
-    this.lookingSince = now;
-    this.stretchEndsAt = now + ADMISSION.stretchMs;
+    if (!this.inStretch) this.look(now);
     setImmediate(this.takeTurn);
   }
 
+  /** The sockets are about to be read. */
+  private look(now: number): void {
+    this.lookingSince = now;
+    this.stretchEndsAt = now + ADMISSION.stretchMs;
+  }
+
   private readonly takeTurn = (): void => {
-    const { stretchMs, timesLooking, longestStretchMs } = ADMISSION;
+    const { stretchMs, timesLooking, longestStretchMs, longestSilenceMs } = ADMISSION;
     const now = performance.now();
     const looked = now - this.lookingSince;
     if (this.hasNewConnection && looked * timesLooking < stretchMs) {
@@ -137,26 +189,51 @@ export class Admission {
     }
     this.hasNewConnection = false;
     this.turnScheduled = false;
+    this.called.clear();
+    if (this.unheard.length > 0) {
+      setTimeout(hearAgain, Math.min(timesLooking * looked, longestSilenceMs), this.unheard);
+      this.unheard = [];
+    }
     const stretch = Math.max(stretchMs, timesLooking * looked);
     this.stretchEndsAt = now + Math.min(stretch, longestStretchMs);
+    this.inStretch = true;
     this.serveNext();
   };
 
   private readonly serveNext = (): void => {
-    if (this.room.length === 0 || !this.hasFree) return;
     const now = performance.now();
-    if (now >= this.stretchEndsAt) {
-      this.scheduleTurn(now);
+    const visitor = this.nextVisit(now);
+    if (!visitor) {
+      this.inStretch = false;
+      this.look(now);
       return;
     }
-    const visitor = this.room.next();
-    if (!visitor) return;
     const { request, response } = visitor;
     if (now - request.startedAt > ADMISSION.longestWaitMs) this.refuse(request, response);
-    else this.begin(request, response);
+    else {
+      this.room.countServed();
+      this.begin(request, response);
+    }
     queueMicrotask(this.serveNextWhenDone);
   };
 
+  /** Who is to be served in this stretch; meanwhile connections are called for the next one. */
+  private nextVisit(now: number): Visit | undefined {
+    while (this.room.length > 0 && this.hasFree) {
+      this.scheduleTurn(now);
+      if (now >= this.stretchEndsAt || this.called.size >= ADMISSION.always) return undefined;
+      const visitor = this.room.next();
+      if (!visitor || 'request' in visitor) return visitor;
+      this.called.set(visitor.socket, visitor.since);
+      visitor.socket.resume();
+    }
+    return undefined;
+  }
+
   /** When all that the last one could do without waiting is done: its time is known then. */
   private readonly serveNextWhenDone = (): void => process.nextTick(this.serveNext);
+}
+
+function hearAgain(sockets: readonly Socket[]): void {
+  for (const socket of sockets) socket.resume();
 }

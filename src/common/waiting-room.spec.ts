@@ -1,11 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { WaitingRoom } from './waiting-room.js';
 
-const RULES = { always: 2, burst: 10, standingMs: 100 };
+const RULES = { always: 2, burst: 10, most: 20, standingMs: 100 };
 
 /** Lets in as many as there is room for. */
 function fill(room: WaitingRoom<number>, now: number): void {
   while (!room.isFull(now)) room.add(room.length);
+}
+
+function serve(room: WaitingRoom<number>, count: number): void {
+  for (let served = 0; served < count; served++) {
+    room.next();
+    room.countServed();
+  }
 }
 
 describe('WaitingRoom', () => {
@@ -29,19 +36,34 @@ describe('WaitingRoom', () => {
   it('lets as many wait as were served lately when the queue does not pass', () => {
     const room = new WaitingRoom<number>(RULES);
     fill(room, 0);
-    for (let served = 0; served < 5; served++) room.next();
-    fill(room, 99);
+    serve(room, 2);
+    fill(room, 49);
     expect(room.length).toBe(10);
-    for (let served = 0; served < 5; served++) room.next();
-    room.isFull(200);
-    expect(room.length).toBe(5);
-    // Ten in 200 ms are five in 100 ms.
-    expect(room.isFull(200)).toBe(true);
-    room.next();
-    expect(room.isFull(200)).toBe(false);
+    serve(room, 2);
+    // Four in 80 ms are five in 100 ms.
+    expect(room.isFull(80)).toBe(true);
+    serve(room, 3);
+    expect(room.isFull(80)).toBe(true);
+    serve(room, 1);
+    expect(room.isFull(80)).toBe(false);
   });
 
-  it('lets a few wait however slow it goes, and never more than a burst', () => {
+  it('does not count who was sent away', () => {
+    const room = new WaitingRoom<number>(RULES);
+    fill(room, 0);
+    for (let sent = 0; sent < 6; sent++) room.next();
+    expect(room.isFull(50)).toBe(true);
+  });
+
+  it('puts those ahead who have waited already', () => {
+    const room = new WaitingRoom<string>(RULES);
+    room.add('first');
+    room.addAhead('ahead');
+    expect(room.length).toBe(2);
+    expect([room.next(), room.next()]).toEqual(['ahead', 'first']);
+  });
+
+  it('lets a few wait however slow it goes, and so many however fast', () => {
     const slow = new WaitingRoom<number>(RULES);
     fill(slow, 0);
     expect(slow.isFull(150)).toBe(true);
@@ -53,12 +75,12 @@ describe('WaitingRoom', () => {
     const quick = new WaitingRoom<number>(RULES);
     fill(quick, 0);
     for (let served = 0; served < 1_000; served++) {
-      quick.next();
+      serve(quick, 1);
       quick.add(served);
     }
     quick.isFull(100);
     fill(quick, 100);
-    expect(quick.length).toBe(10);
+    expect(quick.length).toBe(20);
   });
 
   it('lets a burst wait again once it was empty', () => {

@@ -3,6 +3,8 @@ export interface WaitingRules {
   readonly always: number;
   /** So many may wait when they came together: a crowd, a pause or a cold start is no overload. */
   readonly burst: number;
+  /** More never wait, however fast it goes. */
+  readonly most: number;
   /** A queue that stands longer is no burst. From then on as many may wait as are served in this time. Milliseconds. */
   readonly standingMs: number;
 }
@@ -13,6 +15,7 @@ export interface WaitingRules {
  */
 export class WaitingRoom<Visitor> {
   private readonly visitors: Visitor[] = [];
+  private readonly ahead: Visitor[] = [];
   private readonly behind: Visitor[] = [];
   private readonly rules: WaitingRules;
   private places: number;
@@ -25,7 +28,7 @@ export class WaitingRoom<Visitor> {
   }
 
   get length(): number {
-    return this.visitors.length + this.behind.length;
+    return this.ahead.length + this.visitors.length + this.behind.length;
   }
 
   isFull(now: number): boolean {
@@ -38,14 +41,23 @@ export class WaitingRoom<Visitor> {
     this.visitors.push(visitor);
   }
 
+  /** Has waited already. */
+  addAhead(visitor: Visitor): void {
+    this.ahead.push(visitor);
+  }
+
   /** Goes after all who come while it waits, too. */
   addBehind(visitor: Visitor): void {
     this.behind.push(visitor);
   }
 
   next(): Visitor | undefined {
+    return this.ahead.shift() ?? this.visitors.shift() ?? this.behind.shift();
+  }
+
+  /** That one of them was served, not only called or sent away. */
+  countServed(): void {
     this.served += 1;
-    return this.visitors.shift() ?? this.behind.shift();
   }
 
   private startCounting(now: number): void {
@@ -55,11 +67,11 @@ export class WaitingRoom<Visitor> {
   }
 
   private adjust(now: number): void {
-    const { always, burst, standingMs } = this.rules;
+    const { always, most, standingMs } = this.rules;
     const elapsed = now - this.countedSince;
-    if (elapsed < standingMs) return;
+    if (elapsed < standingMs / 2) return;
     const servable = Math.ceil((this.served * standingMs) / elapsed);
-    this.places = Math.max(always, Math.min(burst, servable));
+    this.places = Math.max(always, Math.min(most, servable));
     this.served = 0;
     this.countedSince = now;
   }
