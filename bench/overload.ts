@@ -23,23 +23,42 @@ const STORM_SECONDS = 4;
 const PEAK_CONNECTIONS = 64;
 const ALWAYS_DUE = 40_000;
 
-/** In the storm there are more than can be under way and wait together. */
-const STORM_CONNECTIONS = 2_000;
-
 interface Case {
   readonly name: string;
   readonly contender: Contender;
   readonly scenario: Scenario;
+  /** At most, in the storm. */
+  readonly connections: number;
   readonly newConnections: boolean;
 }
 
+const FROM_MONGODB = { contender: 'service, cache off', scenario: COLD } as const;
+
 const CASES: readonly Case[] = [
-  { name: 'from memory', contender: 'service', scenario: HOT, newConnections: false },
-  { name: 'from MongoDB', contender: 'service, cache off', scenario: COLD, newConnections: false },
+  {
+    name: 'from memory, 5,000 connections',
+    contender: 'service',
+    scenario: HOT,
+    connections: 5_000,
+    newConnections: false,
+  },
+  // On an idle machine all of their requests can wait, and some of theirs.
+  {
+    name: 'from MongoDB, 2,000 connections',
+    ...FROM_MONGODB,
+    connections: 2_000,
+    newConnections: false,
+  },
+  {
+    name: 'from MongoDB, 5,000 connections',
+    ...FROM_MONGODB,
+    connections: 5_000,
+    newConnections: false,
+  },
   {
     name: 'from MongoDB, a connection each',
-    contender: 'service, cache off',
-    scenario: COLD,
+    ...FROM_MONGODB,
+    connections: 2_000,
     newConnections: true,
   },
 ];
@@ -74,7 +93,7 @@ interface Phase extends StormResult, Probes {
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 async function measure(database: SeededDatabase, each: Case): Promise<OverloadResult> {
-  const { contender, name, newConnections, scenario } = each;
+  const { connections, contender, name, newConnections, scenario } = each;
   const order = { ...database, workload: scenario.workload, newConnections };
   return withLoad(database, scenario, contender, async (server) => {
     const atPeak = (seconds: number) =>
@@ -84,7 +103,6 @@ async function measure(database: SeededDatabase, each: Case): Promise<OverloadRe
     for (let round = 1; round <= ROUNDS; round++) {
       const peak = await atPeak(PEAK_SECONDS);
       const perSecond = TIMES_CAPACITY * rateOf([peak]);
-      const connections = STORM_CONNECTIONS;
       peaks.push(peak);
       storms.push(await ask(server, { ...order, connections, perSecond, seconds: STORM_SECONDS }));
     }

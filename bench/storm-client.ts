@@ -46,7 +46,8 @@ const PATIENCE_MS = 3_000;
 class StormRun {
   private readonly served: number[] = [];
   private readonly refused: number[] = [];
-  private readonly idle: Lane[] = [];
+  /** In the order in which they became so: one that is never used is closed by the server. */
+  private readonly idle = new Set<Lane>();
   private readonly lanes = new Set<Lane>();
   private due = 0;
   private sent = 0;
@@ -91,7 +92,7 @@ class StormRun {
   }
 
   private send(): void {
-    const lane = this.storm.newConnections ? this.openIfAllowed() : this.idle.pop();
+    const lane = this.storm.newConnections ? this.openIfAllowed() : this.nextIdle();
     if (!lane) return;
     this.sent += 1;
     lane.ask(this.nextTarget());
@@ -103,8 +104,16 @@ class StormRun {
       const length = Math.min(OPENED_AT_ONCE, connections - opened);
       const lanes = Array.from({ length }, () => this.open());
       await Promise.all(lanes.map((lane) => lane.opened));
-      this.idle.push(...lanes);
+      for (const lane of lanes) this.idle.add(lane);
     }
+  }
+
+  private nextIdle(): Lane | undefined {
+    for (const lane of this.idle) {
+      this.idle.delete(lane);
+      return lane;
+    }
+    return undefined;
   }
 
   private openIfAllowed(): Lane | undefined {
@@ -122,7 +131,7 @@ class StormRun {
     if (status === 200) this.served.push(tookMs);
     if (status === 503) this.refused.push(tookMs);
     if (status !== undefined && !this.storm.newConnections) {
-      this.idle.push(lane);
+      this.idle.add(lane);
       return;
     }
     this.lanes.delete(lane);

@@ -83,6 +83,16 @@ describe('WaitingRoom', () => {
     expect(quick.length).toBe(20);
   });
 
+  it('remembers how many it could serve', () => {
+    const room = new WaitingRoom<number>(RULES);
+    fill(room, 0);
+    while (room.length > 1) serve(room, 1);
+    room.isFull(60);
+    serve(room, 1);
+    fill(room, 61);
+    expect(room.length).toBe(15);
+  });
+
   it('lets a burst wait again once it was empty', () => {
     const room = new WaitingRoom<number>(RULES);
     fill(room, 0);

@@ -61,7 +61,7 @@ export class WaitingRoom<Visitor> {
   }
 
   private startCounting(now: number): void {
-    this.places = this.rules.burst;
+    this.places = Math.max(this.rules.burst, this.places);
     this.served = 0;
     this.countedSince = now;
   }
