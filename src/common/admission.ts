@@ -38,6 +38,8 @@ type Visitor = Visit | { socket: Socket; since: number };
 interface Visit {
   readonly request: ApiRequest;
   readonly response: Response;
+  /** Such ones are served one in a turn: it may be a costly one, and others may have come meanwhile. */
+  readonly askedAhead?: boolean;
 }
 
 /**
@@ -110,7 +112,7 @@ export class Admission {
     } else if (this.room.isFull(now)) {
       this.refuse(request, response);
     } else if (askedAhead) {
-      this.room.addBehind({ request, response });
+      this.room.addBehind({ request, response, askedAhead });
     } else {
       this.room.add({ request, response });
     }
@@ -223,7 +225,11 @@ export class Admission {
       this.scheduleTurn(now);
       if (now >= this.stretchEndsAt || this.called.size >= ADMISSION.always) return undefined;
       const visitor = this.room.next();
-      if (!visitor || 'request' in visitor) return visitor;
+      if (!visitor) return undefined;
+      if ('request' in visitor) {
+        if (visitor.askedAhead) this.stretchEndsAt = now;
+        return visitor;
+      }
       this.called.set(visitor.socket, visitor.since);
       visitor.socket.resume();
     }
