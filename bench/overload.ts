@@ -32,36 +32,37 @@ interface Case {
   readonly newConnections: boolean;
 }
 
+const FROM_MEMORY = { contender: 'service', scenario: HOT } as const;
 const FROM_MONGODB = { contender: 'service, cache off', scenario: COLD } as const;
 
+/** On a quick machine the requests of few connections can all wait, those of many only if they are answered from memory. */
+const [FEW, MANY] = [2_000, 5_000];
+
 const CASES: readonly Case[] = [
-  {
-    name: 'from memory, 5,000 connections',
-    contender: 'service',
-    scenario: HOT,
-    connections: 5_000,
-    newConnections: false,
-  },
-  // On an idle machine all of their requests can wait, and some of theirs.
-  {
-    name: 'from MongoDB, 2,000 connections',
-    ...FROM_MONGODB,
-    connections: 2_000,
-    newConnections: false,
-  },
-  {
-    name: 'from MongoDB, 5,000 connections',
-    ...FROM_MONGODB,
-    connections: 5_000,
-    newConnections: false,
-  },
+  ...[FEW, MANY].flatMap((connections) => [
+    keepingConnections('from memory', FROM_MEMORY, connections),
+    keepingConnections('from MongoDB', FROM_MONGODB, connections),
+  ]),
   {
     name: 'from MongoDB, a connection each',
     ...FROM_MONGODB,
-    connections: 2_000,
+    connections: FEW,
     newConnections: true,
   },
 ];
+
+function keepingConnections(
+  from: string,
+  how: typeof FROM_MEMORY | typeof FROM_MONGODB,
+  connections: number,
+): Case {
+  return {
+    ...how,
+    name: `${from}, ${connections} connections`,
+    connections,
+    newConnections: false,
+  };
+}
 
 interface Probes {
   /** The slowest of the probes that were asked meanwhile, in ms. */

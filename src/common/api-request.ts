@@ -10,7 +10,10 @@ export interface ApiRequest extends Request {
   requestId: string;
   /** Headers of the answer, collected on the way: Node sends them fastest when all come at once. */
   answerHeaders: Record<string, string>;
-  /** Monotonic time of its arrival, or since when what came before it on its connection is answered. Milliseconds. */
+  /**
+   * Monotonic time of its arrival, or since when what came before it on its connection is answered, if it was not
+   * read before its turn or asked ahead. Milliseconds.
+   */
   startedAt: number;
   rawQuery: RawQuery;
   /** Whether the target holds broken percent-encoding, broken UTF-8 or characters no URL may have. */
