@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
+import { Turns } from './turns.js';
 import { WaitingRoom } from './waiting-room.js';
 
 /** How much work is taken on. What can't be served soon is better refused at once. Times in milliseconds. */
@@ -34,12 +35,18 @@ const PROBE = /^\/(?:health\/|metrics(?:$|\?))/;
 export type RequestListener = (request: ApiRequest, response: Response) => void;
 
 /** Who waits: a request, or a connection whose next request is not read before its turn. */
-type Visitor = Visit | { socket: Socket; since: number };
+type Visitor = Visit | UnreadConnection;
+
 interface Visit {
   readonly request: ApiRequest;
   readonly response: Response;
   /** Such ones are served one in a turn: it may be a costly one, and others may have come meanwhile. */
   readonly askedAhead?: boolean;
+}
+
+interface UnreadConnection {
+  readonly socket: Socket;
+  readonly since: number;
 }
 
 /**
@@ -48,27 +55,22 @@ interface Visit {
  * a queue would form in the kernel, where nobody can be refused.
  */
 export class Admission {
+  private readonly turns = new Turns(ADMISSION, (looked) => this.beginStretch(looked));
   private readonly room = new WaitingRoom<Visitor>(ADMISSION);
-  /** Connections whose turn it is, and since when they waited. */
-  private readonly called = new Map<Socket, number>();
   private readonly pipelined = new WeakMap<Socket, number>();
-  private unheard: Socket[] = [];
+  /** Connections that are to be read in this turn, and since when they waited. */
+  private readonly called = new Map<Socket, number>();
+  /** Connections that were refused and are not to be read in the next turns. */
+  private silenced: Socket[] = [];
   private underWay = 0;
-  private stretchEndsAt = 0;
-  private turnScheduled = false;
-  private inStretch = false;
-  private lookingSince = 0;
-  private hasNewConnection = false;
 
   constructor(
     private readonly serve: RequestListener,
     private readonly sendRefusal: RequestListener,
   ) {}
 
-  /** The event loop takes one new connection in each turn: there may be more. */
   connected(): void {
-    this.hasNewConnection = true;
-    this.scheduleTurn();
+    this.turns.connected();
   }
 
   enter(request: ApiRequest, response: Response): void {
@@ -87,7 +89,7 @@ export class Admission {
     const { socket } = request;
     const depth = this.pipelined.get(socket) ?? 0;
     if (depth >= ADMISSION.pipelined) {
-      this.scheduleTurn();
+      this.turns.schedule(request.startedAt);
       this.refuse(request, response);
       return;
     }
@@ -101,13 +103,13 @@ export class Admission {
 
   private admit(request: ApiRequest, response: Response, askedAhead = false): void {
     const now = request.startedAt;
-    this.scheduleTurn(now);
+    this.turns.schedule(now);
     const calledSince = this.called.get(request.socket);
     if (calledSince !== undefined) {
       this.called.delete(request.socket);
       request.startedAt = calledSince;
       this.room.addAhead({ request, response });
-    } else if (this.isIdle && now < this.stretchEndsAt) {
+    } else if (this.room.length === 0 && this.hasFree && this.turns.hasTime(now)) {
       this.begin(request, response);
     } else if (this.room.isFull(now)) {
       this.refuse(request, response);
@@ -116,20 +118,6 @@ export class Admission {
     } else {
       this.room.add({ request, response });
     }
-  }
-
-  private refuse(request: ApiRequest, response: Response): void {
-    this.sendRefusal(request, response);
-    if (request.startedAt - this.lookingSince < ADMISSION.stretchMs) return;
-    response.once('close', () => {
-      request.socket.pause();
-      this.unheard.push(request.socket);
-      this.scheduleTurn();
-    });
-  }
-
-  private get isIdle(): boolean {
-    return this.room.length === 0 && this.hasFree && !this.hasNewConnection;
   }
 
   private get hasFree(): boolean {
@@ -143,12 +131,12 @@ export class Admission {
       if (isOver) return;
       isOver = true;
       this.underWay -= 1;
-      if (this.room.length > 0) this.scheduleTurn();
+      if (this.room.length > 0) this.turns.schedule();
     };
     // Whether the client reads the answer is no matter here; if it leaves before, there is none.
     response.on('ended', over).on('close', () => {
       over();
-      this.leave(request.socket);
+      this.leaveUnread(request.socket);
     });
     this.serve(request, response);
   }
@@ -157,77 +145,65 @@ export class Admission {
    * While many wait, the next request of a connection waits where it costs nothing: in the kernel, unread.
    * Read, thousands of requests outlive V8's young generation, and each answer costs half as much again.
    */
-  private leave(socket: Socket): void {
+  private leaveUnread(socket: Socket): void {
     if (this.room.length < ADMISSION.always || !socket.writable) return;
     const now = performance.now();
     if (this.room.isFull(now)) return;
     socket.pause();
     this.room.add({ socket, since: now });
-    this.scheduleTurn(now);
+    this.turns.schedule(now);
   }
 
-  /** Once the sockets have been read. */
-  private scheduleTurn(now = performance.now()): void {
-    if (this.turnScheduled) return;
-    this.turnScheduled = true;
-    if (!this.inStretch) this.look(now);
-    setImmediate(this.takeTurn);
+  private refuse(request: ApiRequest, response: Response): void {
+    this.sendRefusal(request, response);
+    if (this.turns.lookedFor(request.startedAt) < ADMISSION.stretchMs) return;
+    // Before, Node would resume it.
+    response.once('close', () => {
+      request.socket.pause();
+      this.silenced.push(request.socket);
+      this.turns.schedule();
+    });
   }
 
-  /** The sockets are about to be read. */
-  private look(now: number): void {
-    this.lookingSince = now;
-    this.stretchEndsAt = now + ADMISSION.stretchMs;
-  }
-
-  private readonly takeTurn = (): void => {
-    const { stretchMs, timesLooking, longestStretchMs, longestSilenceMs } = ADMISSION;
-    const now = performance.now();
-    const looked = now - this.lookingSince;
-    if (this.hasNewConnection && looked * timesLooking < stretchMs) {
-      this.hasNewConnection = false;
-      setImmediate(this.takeTurn);
-      return;
+  private beginStretch(looked: number): void {
+    const { longestSilenceMs, timesLooking } = ADMISSION;
+    if (this.silenced.length > 0) {
+      setTimeout(hearAgain, Math.min(timesLooking * looked, longestSilenceMs), this.silenced);
+      this.silenced = [];
     }
-    this.hasNewConnection = false;
-    this.turnScheduled = false;
     this.called.clear();
-    if (this.unheard.length > 0) {
-      setTimeout(hearAgain, Math.min(timesLooking * looked, longestSilenceMs), this.unheard);
-      this.unheard = [];
-    }
-    const stretch = Math.max(stretchMs, timesLooking * looked);
-    this.stretchEndsAt = now + Math.min(stretch, longestStretchMs);
-    this.inStretch = true;
     this.serveNext();
-  };
+  }
 
   private readonly serveNext = (): void => {
     const now = performance.now();
-    const visitor = this.nextVisit(now);
-    if (!visitor) {
-      this.inStretch = false;
-      this.look(now);
+    const visit = this.nextVisit(now);
+    if (!visit) {
+      this.turns.endStretch(now);
       return;
     }
-    const { request, response } = visitor;
-    if (now - request.startedAt > ADMISSION.longestWaitMs) this.refuse(request, response);
-    else {
+    const { request, response } = visit;
+    if (now - request.startedAt > ADMISSION.longestWaitMs) {
+      this.refuse(request, response);
+    } else {
       this.room.countServed();
       this.begin(request, response);
     }
     queueMicrotask(this.serveNextWhenDone);
   };
 
+  /** When all that the last one could do without waiting is done: its time is known then. */
+  private readonly serveNextWhenDone = (): void => process.nextTick(this.serveNext);
+
   /** Who is to be served in this stretch; meanwhile connections are called for the next one. */
   private nextVisit(now: number): Visit | undefined {
     while (this.room.length > 0 && this.hasFree) {
-      this.scheduleTurn(now);
-      if (now >= this.stretchEndsAt || this.called.size >= ADMISSION.always) return undefined;
+      this.turns.schedule(now);
+      if (!this.turns.hasTime(now) || this.called.size >= ADMISSION.always) return undefined;
       const visitor = this.room.next();
       if (!visitor) return undefined;
       if ('request' in visitor) {
-        if (visitor.askedAhead) this.stretchEndsAt = now;
+        if (visitor.askedAhead) this.turns.cutShort(now);
         return visitor;
       }
       this.called.set(visitor.socket, visitor.since);
@@ -235,9 +211,6 @@ export class Admission {
     }
     return undefined;
   }
-
-  /** When all that the last one could do without waiting is done: its time is known then. */
-  private readonly serveNextWhenDone = (): void => process.nextTick(this.serveNext);
 }
 
 function hearAgain(sockets: readonly Socket[]): void {

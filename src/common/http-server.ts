@@ -1,19 +1,17 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
-import { randomUUID } from 'node:crypto';
 import {
   createServer,
   IncomingMessage,
   ServerResponse,
-  STATUS_CODES,
   type Server,
   type ServerOptions,
 } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { Admission } from './admission.js';
 import type { ApiRequest } from './api-request.js';
 import { sendOverloaded } from './overloaded.js';
-import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { Problem } from './problem.js';
+import { refuseOnSocket, unreadable, type RefusalListener } from './socket-refusal.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
 const SERVER_OPTIONS: ServerOptions = {
@@ -29,12 +27,6 @@ const SERVER_OPTIONS: ServerOptions = {
 
 /** Connections that the system may hold until we take them: of more it drops, their clients try again after a second. */
 const BACKLOG = 4_096;
-
-/** How long a refused client may go on sending before its connection is cut. Milliseconds. */
-const LINGER_MS = 1_000;
-
-/** Told of each request that was refused before it could be read. */
-export type RefusalListener = (requestId: string, problem: Problem) => void;
 
 /** Told of each request that was refused because there is too much to do. */
 export type OverloadListener = (request: ApiRequest) => void;
@@ -75,10 +67,10 @@ export class HttpServerAdapter extends ExpressAdapter {
     // No count: Node drops the surplus without a word, and a second key could hide there. The size bounds it.
     server.maxHeadersCount = 0;
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      refuse(socket, unreadable(error.code), tell);
+      refuseOnSocket(socket, unreadable(error.code), tell);
     });
     server.on('connect', (_request, socket) => {
-      refuse(socket, methodNotAllowed(), tell);
+      refuseOnSocket(socket, methodNotAllowed(), tell);
     });
     server.on('checkExpectation', (request: ApiRequest, response: Response) => {
       request.hasUnmetExpectation = true;
@@ -143,59 +135,4 @@ export function methodNotAllowed(): Problem {
   return new Problem('method_not_allowed', 'Only GET and HEAD are offered here.', {
     headers: { Allow: 'GET, HEAD' },
   });
-}
-
-/** What the HTTP parser's error codes mean to the client. */
-function unreadable(parserCode: string | undefined): Problem {
-  const [status, detail] =
-    {
-      ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'] as const,
-      HPE_HEADER_OVERFLOW: [431, 'The request line and headers exceed 16 KiB.'] as const,
-      HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'] as const,
-    }[parserCode ?? ''] ?? ([400, 'The request is not valid HTTP/1.1.'] as const);
-  return new Problem('invalid_request', detail, { status });
-}
-
-/** A socket with the answer that Node is sending on it, if any. */
-type HttpSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
-
-const refused = new WeakSet<HttpSocket>();
-
-/** Answers on the bare socket, where there is no response object, and closes it. */
-function refuse(socket: HttpSocket, problem: Problem, tell: RefusalListener): void {
-  // The parser tells its failure anew for whatever else comes in.
-  if (refused.has(socket)) return;
-  const answer = socket._httpMessage;
-  if (answer?.req.complete) {
-    // To an earlier request, in which nothing is wrong.
-    answer.once('close', () => refuse(socket, problem, tell));
-    return;
-  }
-  refused.add(socket);
-  if (!socket.writable || answer?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const requestId = randomUUID();
-  tell(requestId, problem);
-  socket.end(bareAnswer(problem, requestId));
-  // Closed while the client still sends, the connection would be reset, and the answer with it lost.
-  socket.resume();
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
-}
-
-function bareAnswer(problem: Problem, requestId: string): string {
-  const body = JSON.stringify(problem.body(requestId));
-  const headers = {
-    'Content-Type': PROBLEM_MEDIA_TYPE,
-    'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
-    'X-Request-Id': requestId,
-    'X-Content-Type-Options': 'nosniff',
-    Connection: 'close',
-    ...problem.headers,
-  };
-  const status = problem.getStatus();
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`;
 }
