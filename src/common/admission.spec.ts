@@ -50,6 +50,13 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
+/** Ends what is served, one after the other. */
+const endOthersUntil = (isSo: () => boolean) =>
+  until(() => {
+    end(served.shift());
+    return isSo();
+  });
+
 const untilServed = (count: number) => until(() => served.length >= count);
 
 /** Holds the event loop up. */
@@ -164,29 +171,17 @@ describe('Admission', () => {
 
     it('serves what is then read before those who came later', async () => {
       const later = arrive(ADMISSION.underWay);
-      await until(() => {
-        end(served.shift());
-        return !connection.isPaused();
-      });
+      await endOthersUntil(() => !connection.isPaused());
       const next = ask(connection);
-      await until(() => {
-        end(served.shift());
-        return served.includes(next);
-      });
+      await endOthersUntil(() => served.includes(next));
       expect(served).not.toContain(later.at(-1));
     });
 
     it('counts the time for which a connection was not read', async () => {
       block(ADMISSION.longestWaitMs + 1);
-      await until(() => {
-        end(served.shift());
-        return !connection.isPaused();
-      });
+      await endOthersUntil(() => !connection.isPaused());
       const next = ask(connection);
-      await until(() => {
-        end(served.shift());
-        return refused.includes(next);
-      });
+      await endOthersUntil(() => refused.includes(next));
       expect(served).not.toContain(next);
     });
 
