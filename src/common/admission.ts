@@ -16,7 +16,7 @@ export const ADMISSION = {
   most: 10_000,
   /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,
-  /** A queue that stands for so long is an overload. It is then kept so short that it passes in this time. */
+  /** A queue that stands for half as long is an overload. It is then kept so short that it passes in this time. */
   standingMs: 700,
   /** With the time of a read it stays at two seconds. */
   longestWaitMs: 900,

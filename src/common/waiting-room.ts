@@ -5,7 +5,7 @@ export interface WaitingRules {
   readonly burst: number;
   /** More never wait, however fast it goes. */
   readonly most: number;
-  /** A queue that stands longer is no burst. From then on as many may wait as are served in this time. Milliseconds. */
+  /** A queue that stands for half as long is no burst. From then on as many may wait as are served in this time. Milliseconds. */
   readonly standingMs: number;
 }
 
