@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { ADMISSION } from '../src/common/admission.js';
 import type { HttpServerAdapter } from '../src/common/http-server.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -154,6 +154,27 @@ it('reads connections in turn while many wait, and forgets none', async () => {
   while ((await countConnections(server())) > 0) await delay(20);
 });
 
+it('does nothing for those who left while they waited unread', async () => {
+  const taken: Socket[] = [];
+  server().on('connection', (socket: Socket) => taken.push(socket));
+  const sockets = await openSockets(server(), 300);
+  for (const socket of sockets) socket.write(aRequest(), 'latin1');
+  while (!taken.some((socket) => socket.isPaused())) await nextTurn();
+  // They leave with a request of which the server has seen nothing.
+  const unread = new Set(taken.filter((socket) => socket.isPaused()).map(remotePort));
+  const leaving = sockets.filter(({ localPort }) => unread.has(localPort));
+  for (const socket of leaving) socket.end(aRequest(), 'latin1');
+  const staying = sockets.filter((socket) => !leaving.includes(socket));
+  await Promise.all(staying.map((socket) => readAnswers(socket)));
+  for (const socket of sockets) socket.destroy();
+  while ((await countConnections(server())) > 0) await delay(20);
+  expect(leaving.length).toBeGreaterThan(0);
+  const { text } = await service.getOpen('/metrics').expect(200);
+  expect(text).toContain(`http_requests_shed_total ${leaving.length}\n`);
+  // The one before counts, too.
+  expect(await servedSoFar()).toBe(1 + sockets.length);
+});
+
 it('does not let one client that asks ahead go before all others', async () => {
   const { pipelined } = ADMISSION;
   const [patient, ...ahead] = await openSockets(server(), 101);
@@ -208,6 +229,8 @@ describe('a client that does not read', () => {
     );
   });
 });
+
+const remotePort = ({ remotePort: port }: Socket) => port;
 
 /** Requests that were answered 200 so far. */
 async function servedSoFar(): Promise<number> {

@@ -14,11 +14,12 @@ let refused: Response[];
 let admission: Admission;
 
 beforeEach(() => {
-  served = [];
-  refused = [];
+  // The admission of an earlier test may still have its turn.
+  const mine = { served: [] as Response[], refused: [] as Response[] };
+  ({ served, refused } = mine);
   admission = new Admission(
-    (_request, response) => served.push(response),
-    (_request, response) => refused.push(response),
+    (_request, response) => mine.served.push(response),
+    (_request, response) => mine.refused.push(response),
   );
 });
 
@@ -37,9 +38,11 @@ function aConnection(): Socket {
   return new Duplex({ read: () => undefined }).resume() as Socket;
 }
 
+/** Once: it may be ended again among all that were served. */
 function end(response: Response | undefined): void {
   response?.emit('ended');
   response?.emit('close');
+  response?.removeAllListeners();
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -145,6 +148,31 @@ describe('Admission', () => {
     expect(served).toHaveLength(ADMISSION.underWay);
   });
 
+  it('does nothing for who has left', async () => {
+    arrive(ADMISSION.underWay);
+    await untilServed(ADMISSION.underWay);
+    const [left, stays] = arrive(2);
+    left?.socket?.end();
+    await endOthersUntil(() => served.some((response) => response === stays));
+    expect(refused).toEqual([left]);
+    expect(served).not.toContain(left);
+  });
+
+  it('lets fewer wait where callers leave', async () => {
+    arrive(ADMISSION.underWay + 100);
+    await untilServed(ADMISSION.underWay);
+    const impatient = arrive(100);
+    arrive(200);
+    for (const { socket } of impatient) socket?.end();
+    block(ADMISSION.periodMs);
+    await endOthersUntil(() => refused.length === impatient.length);
+    // By what it serves, 200 may wait.
+    arrive(1);
+    block(ADMISSION.periodMs);
+    arrive(1);
+    expect(refused).toHaveLength(impatient.length + 1);
+  });
+
   describe('while many wait', () => {
     let connection: Socket;
 
@@ -193,16 +221,22 @@ describe('Admission', () => {
     });
   });
 
-  it('lets as many wait as it has served lately', async () => {
-    arrive(ADMISSION.underWay + ADMISSION.burst);
+  it.each([
+    { lately: 0, refuses: 1 },
+    { lately: 200, refuses: 0 },
+  ])('refuses $refuses more of 300 who wait if it served $lately lately', async (each) => {
+    arrive(ADMISSION.underWay + each.lately + 300);
     await untilServed(ADMISSION.underWay);
-    for (let over = 0; over < ADMISSION.burst / 2; over++) {
+    for (let over = 0; over < each.lately; over++) {
       served[over]?.emit('ended');
       await untilServed(ADMISSION.underWay + over + 1);
     }
-    block(ADMISSION.standingMs / 2);
+    block(ADMISSION.periodMs);
     arrive(1);
     expect(refused).toHaveLength(0);
+    block(ADMISSION.periodMs);
+    arrive(1);
+    expect(refused).toHaveLength(each.refuses);
   });
 
   it('does not hear those for a while who make it refuse all the time', async () => {

@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
+import { Places } from './places.js';
 import { Turns } from './turns.js';
 import { WaitingRoom } from './waiting-room.js';
 
@@ -10,16 +11,24 @@ export const ADMISSION = {
   underWay: 48,
   /** Requests that may wait besides, however slow we are. */
   always: 64,
-  /** Requests that may wait if they came all together. */
-  burst: 2_000,
+  /** Requests that may wait if they came all together: most are served in the time below. */
+  burst: 5_000,
   /** Requests that may wait if they are served soon enough. */
   most: 10_000,
   /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,
-  /** A queue that stands for half as long is an overload. It is then kept so short that it passes in this time. */
-  standingMs: 700,
-  /** With the time of a read it stays at two seconds. */
-  longestWaitMs: 900,
+  /** A queue that stands for twice as long is an overload: kept short enough that who waits is answered in the time below. */
+  periodMs: 350,
+  /** Long enough for a storm to be told from its first moments. */
+  periods: 6,
+  /** Later than callers like, sooner than who is refused may come again and be served. */
+  answeredInMs: 1_300,
+  /** Callers who have less patience than that show it: they leave. A few always do. */
+  leaving: 0.1,
+  /** Callers change; trying costs the answers of one period. */
+  doublesInMs: 30_000,
+  /** Who has waited longer is refused: with the longest read it stays at two and a half seconds. */
+  longestWaitMs: 1_600,
   /** After so much work at a stretch we look who else has come, so that probes and refusals wait no longer. */
   stretchMs: 5,
   /** Where looking takes long itself, so many times as much is spent on serving, lest refusing be all we do. */
@@ -56,7 +65,8 @@ interface UnreadConnection {
  */
 export class Admission {
   private readonly turns = new Turns(ADMISSION, (looked) => this.beginStretch(looked));
-  private readonly room = new WaitingRoom<Visitor>(ADMISSION);
+  private readonly room = new WaitingRoom<Visitor>();
+  private readonly places = new Places(ADMISSION);
   private readonly pipelined = new WeakMap<Socket, number>();
   /** Connections that are to be read in this turn, and since when they waited. */
   private readonly called = new Map<Socket, number>();
@@ -109,15 +119,21 @@ export class Admission {
       this.called.delete(request.socket);
       request.startedAt = calledSince;
       this.room.addAhead({ request, response });
+      this.turns.lookOnceMore();
     } else if (this.room.length === 0 && this.hasFree && this.turns.hasTime(now)) {
       this.begin(request, response);
-    } else if (this.room.isFull(now)) {
+    } else if (this.isFull(now)) {
       this.refuse(request, response);
     } else if (askedAhead) {
       this.room.addBehind({ request, response, askedAhead });
     } else {
       this.room.add({ request, response });
     }
+  }
+
+  private isFull(now: number): boolean {
+    const { length: waiting } = this.room;
+    return waiting >= this.places.forWaiting(now, { waiting, underWay: this.underWay });
   }
 
   private get hasFree(): boolean {
@@ -148,7 +164,7 @@ export class Admission {
   private leaveUnread(socket: Socket): void {
     if (this.room.length < ADMISSION.always || !socket.writable) return;
     const now = performance.now();
-    if (this.room.isFull(now)) return;
+    if (this.isFull(now)) return;
     socket.pause();
     this.room.add({ socket, since: now });
     this.turns.schedule(now);
@@ -183,10 +199,14 @@ export class Admission {
       return;
     }
     const { request, response } = visit;
-    if (now - request.startedAt > ADMISSION.longestWaitMs) {
+    const waited = now - request.startedAt;
+    if (!request.socket.writable) {
+      this.places.countLeft(request.startedAt, now);
+      this.refuse(request, response);
+    } else if (waited > ADMISSION.longestWaitMs) {
       this.refuse(request, response);
     } else {
-      this.room.countServed();
+      this.places.countServed();
       this.begin(request, response);
     }
     queueMicrotask(this.serveNextWhenDone);

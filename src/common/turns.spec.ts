@@ -54,6 +54,15 @@ describe('Turns', () => {
     expect(stretches[1]?.looked).toBeLessThan(10);
   });
 
+  it('looks once more before it works if it is asked to', async () => {
+    turns.schedule();
+    turns.lookOnceMore();
+    await nextTurn();
+    expect(stretches).toHaveLength(0);
+    await nextTurn();
+    expect(stretches).toHaveLength(1);
+  });
+
   it('looks again at once while new connections come, unless that takes long', async () => {
     turns.connected();
     expect(turns.hasTime(performance.now())).toBe(false);

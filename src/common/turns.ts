@@ -16,6 +16,7 @@ export class Turns {
   private lookingSince = 0;
   private stretchEndsAt = 0;
   private hasNewConnection = false;
+  private looksOnceMore = false;
 
   /** @param work begins a stretch; told how long the look before it took */
   constructor(
@@ -27,6 +28,11 @@ export class Turns {
   connected(): void {
     this.hasNewConnection = true;
     this.schedule();
+  }
+
+  /** Before the stretch: only the look after the one that reads a request shows whether its client has left. */
+  lookOnceMore(): void {
+    this.looksOnceMore = true;
   }
 
   /** A stretch of work, once the sockets have been read. */
@@ -66,7 +72,9 @@ export class Turns {
     const { stretchMs, timesLooking, longestStretchMs } = this.rules;
     const now = performance.now();
     const looked = this.lookedFor(now);
-    const looksAgain = this.hasNewConnection && looked * timesLooking < stretchMs;
+    const looksAgain =
+      this.looksOnceMore || (this.hasNewConnection && looked * timesLooking < stretchMs);
+    this.looksOnceMore = false;
     this.hasNewConnection = false;
     if (looksAgain) {
       setImmediate(this.take);
