@@ -14,6 +14,8 @@ export interface Storm {
   readonly connections: number;
   /** Whether each request has a connection to itself; else they are kept. */
   readonly newConnections: boolean;
+  /** Who has no answer by then leaves, and another comes instead. Milliseconds; null: they stay. */
+  readonly patienceMs: number | null;
 }
 
 export interface StormResult {
@@ -23,6 +25,8 @@ export interface StormResult {
   readonly sent: number;
   readonly served: Latencies;
   readonly refused: Latencies;
+  /** Requests whose callers left. */
+  readonly left: number;
   /** Requests with another answer, or none. */
   readonly lost: number;
 }
@@ -49,9 +53,11 @@ class StormRun {
   /** In the order in which they became so: one that is never used is closed by the server. */
   private readonly idle = new Set<Lane>();
   private readonly lanes = new Set<Lane>();
+  /** With the moments at which they were asked, in that order. */
+  private readonly asked = new Map<Lane, number>();
+  private left = 0;
   private due = 0;
   private sent = 0;
-  private done = 0;
   private readonly nextTarget: () => string;
 
   constructor(private readonly storm: Storm) {
@@ -70,6 +76,7 @@ class StormRun {
           return;
         }
         const due = Math.floor((elapsed / 1000) * this.storm.perSecond);
+        this.letLeave();
         for (; this.due < due; this.due++) this.send();
         setTimeout(offer, 1);
       };
@@ -77,7 +84,7 @@ class StormRun {
     });
     const served = latencies(this.served);
     const givesUpAt = performance.now() + PATIENCE_MS;
-    while (this.done < this.sent && performance.now() < givesUpAt) {
+    while (this.asked.size > 0 && performance.now() < givesUpAt) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     for (const lane of this.lanes) lane.close();
@@ -87,7 +94,8 @@ class StormRun {
       sent: this.sent,
       served,
       refused: latencies(this.refused),
-      lost: this.sent - this.served.length - this.refused.length,
+      left: this.left,
+      lost: this.sent - this.served.length - this.refused.length - this.left,
     };
   }
 
@@ -95,7 +103,25 @@ class StormRun {
     const lane = this.storm.newConnections ? this.openIfAllowed() : this.nextIdle();
     if (!lane) return;
     this.sent += 1;
+    this.asked.set(lane, performance.now());
     lane.ask(this.nextTarget());
+  }
+
+  private letLeave(): void {
+    const { newConnections, patienceMs } = this.storm;
+    if (patienceMs === null) return;
+    const cameBefore = performance.now() - patienceMs;
+    for (const [lane, askedAt] of this.asked) {
+      if (askedAt > cameBefore) return;
+      this.left += 1;
+      this.end(lane);
+      if (newConnections) continue;
+      const other = this.open();
+      other.opened.then(
+        () => this.idle.add(other),
+        () => this.lanes.delete(other),
+      );
+    }
   }
 
   private async openAll(): Promise<void> {
@@ -121,19 +147,27 @@ class StormRun {
   }
 
   private open(): Lane {
-    const lane = new Lane(this.storm, (status, tookMs) => this.over(lane, status, tookMs));
+    const lane = new Lane(this.storm, (status) => this.over(lane, status));
     this.lanes.add(lane);
     return lane;
   }
 
-  private over(lane: Lane, status: number | undefined, tookMs: number): void {
-    this.done += 1;
+  private over(lane: Lane, status: number | undefined): void {
+    const askedAt = this.asked.get(lane);
+    if (askedAt === undefined) return;
+    const tookMs = performance.now() - askedAt;
     if (status === 200) this.served.push(tookMs);
     if (status === 503) this.refused.push(tookMs);
-    if (status !== undefined && !this.storm.newConnections) {
-      this.idle.add(lane);
+    if (status === undefined || this.storm.newConnections) {
+      this.end(lane);
       return;
     }
+    this.asked.delete(lane);
+    this.idle.add(lane);
+  }
+
+  private end(lane: Lane): void {
+    this.asked.delete(lane);
     this.lanes.delete(lane);
     lane.close();
   }
@@ -142,25 +176,23 @@ class StormRun {
 /** A connection with one request at a time. */
 class Lane {
   private readonly connection: HttpConnection;
-  private sentAt: number | undefined;
   private readonly head: string;
 
   /** @param onOver told the status of each answer, or that there is none */
   constructor(
     { port, key, newConnections }: Storm,
-    private readonly onOver: (status: number | undefined, tookMs: number) => void,
+    private readonly onOver: (status: number | undefined) => void,
   ) {
     const closing = newConnections ? 'Connection: close\r\n' : '';
     this.head = ` HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n${closing}\r\n`;
     this.connection = new HttpConnection(
       port,
-      ({ status }) => this.over(status),
-      () => this.over(undefined),
+      ({ status }) => this.onOver(status),
+      () => this.onOver(undefined),
     );
   }
 
   ask(target: string): void {
-    this.sentAt = performance.now();
     this.connection.send(`GET ${target}${this.head}`);
   }
 
@@ -170,13 +202,6 @@ class Lane {
 
   close(): void {
     this.connection.close();
-  }
-
-  private over(status: number | undefined): void {
-    if (this.sentAt === undefined) return;
-    const tookMs = performance.now() - this.sentAt;
-    this.sentAt = undefined;
-    this.onOver(status, tookMs);
   }
 }
 

@@ -22,7 +22,7 @@ export const ADMISSION = {
   /** Long enough for a storm to be told from its first moments. */
   periods: 6,
   /** Later than callers like, sooner than who is refused may come again and be served. */
-  answeredInMs: 1_300,
+  answeredInMs: 1_400,
   /** Callers who have less patience than that show it: they leave. A few always do. */
   leaving: 0.1,
   /** Callers change; trying costs the answers of one period. */
