@@ -35,7 +35,7 @@ export const ADMISSION = {
   timesLooking: 3,
   longestStretchMs: 60,
   /** Who was refused is not read for a while if reading takes too much of our time, but no longer than this. */
-  longestSilenceMs: 250,
+  longestSilenceMs: 150,
 } as const;
 
 /** Asked by those who must know how things are when there is too much to do. */
