@@ -33,7 +33,12 @@ export class Places {
     this.count = rules.burst;
   }
 
-  /** @param underWay those who are being served: their time counts, too */
+  /**
+   * How many may wait, judged anew when a period is over.
+   *
+   * @param waiting those who do at present
+   * @param underWay those who are being served: their time counts, too
+   */
   forWaiting(now: number, { waiting, underWay }: { waiting: number; underWay: number }): number {
     if (waiting === 0) {
       this.count = Math.max(this.rules.burst, this.count);
@@ -51,7 +56,7 @@ export class Places {
 
   /** That one had left when its turn came. */
   countLeft(since: number, now: number): void {
-    // Who came before waited for as long as we know to be too long.
+    // Before, all waited too long, as we know already.
     if (since < this.shortened.at) return;
     this.left += 1;
     this.leftAfterMs += now - since;
