@@ -199,11 +199,10 @@ export class Admission {
       return;
     }
     const { request, response } = visit;
-    const waited = now - request.startedAt;
     if (!request.socket.writable) {
       this.places.countLeft(request.startedAt, now);
       this.refuse(request, response);
-    } else if (waited > ADMISSION.longestWaitMs) {
+    } else if (now - request.startedAt > ADMISSION.longestWaitMs) {
       this.refuse(request, response);
     } else {
       this.places.countServed();
