@@ -84,9 +84,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.freshness.ageMs();
   }
 
-  get state(): FeedState {
-    if (this.blindBecause !== undefined) return 'blind';
-    return this.ageMs <= FRESH_FOR_MS ? 'current' : 'late';
+  /** Its state, and the age in milliseconds that makes it so. */
+  get standing(): { readonly state: FeedState; readonly ageMs: number } {
+    const { ageMs } = this;
+    if (this.blindBecause !== undefined) return { state: 'blind', ageMs };
+    return { state: ageMs <= FRESH_FOR_MS ? 'current' : 'late', ageMs };
   }
 
   /** When, by MongoDB's clock, the newest change was made that was told of a collection; none since the start: nothing. */

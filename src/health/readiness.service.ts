@@ -40,7 +40,7 @@ export class ReadinessService {
 
   /** What the probe tells beside that all is well. It is known already: MongoDB is not asked. */
   state(): ReadyState {
-    const { state, ageMs } = this.feed;
+    const { state, ageMs } = this.feed.standing;
     const newest = this.feed.newestChangeOf(MARKETS);
     return {
       status: 'ready',
@@ -70,7 +70,7 @@ export class ReadinessService {
   }
 }
 
-/** To the millisecond; where clocks differ, what is just now is not yet to come. */
+/** To the millisecond, upwards: what is older than a bound shows it. Where clocks differ, what is just now is not yet to come. */
 function seconds(ms: number): number {
-  return Math.max(0, Math.round(ms)) / 1_000;
+  return Math.max(0, Math.ceil(ms)) / 1_000;
 }
