@@ -14,8 +14,8 @@ import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
-import { watchOverload } from './telemetry/overload-watch.js';
-import { refusalOf } from './telemetry/request-outcome.js';
+import { templateFinder, watchOverload } from './telemetry/overload-watch.js';
+import { outcomeOf, refusalOf } from './telemetry/request-outcome.js';
 import { traceRequests } from './telemetry/tracing.js';
 import { noteRequests, watchRequests } from './telemetry/request-watch.js';
 
@@ -42,7 +42,10 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   app.use(methodCheck(adapter.getInstance()));
   setUpDocs(app);
   await app.init();
-  adapter.onOverload = watchOverload(logger, app.get(Metrics), adapter.getInstance());
+  const routeOf = templateFinder(adapter.getInstance());
+  adapter.onOverload = watchOverload(logger, app.get(Metrics), routeOf);
+  adapter.onLeft = (request, response) =>
+    note({ ...outcomeOf(request, response), route: routeOf(request.url) });
   return app;
 }
 

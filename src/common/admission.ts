@@ -77,6 +77,8 @@ export class Admission {
   constructor(
     private readonly serve: RequestListener,
     private readonly sendRefusal: RequestListener,
+    /** Told of who left before its turn: there is nobody to answer. */
+    private readonly noteLeft: RequestListener,
   ) {}
 
   connected(): void {
@@ -201,7 +203,7 @@ export class Admission {
     const { request, response } = visit;
     if (!request.socket.writable) {
       this.places.countLeft(request.startedAt, now);
-      this.refuse(request, response);
+      this.noteLeft(request, response);
     } else if (now - request.startedAt > ADMISSION.longestWaitMs) {
       this.refuse(request, response);
     } else {

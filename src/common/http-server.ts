@@ -7,10 +7,11 @@ import {
   type Server,
   type ServerOptions,
 } from 'node:http';
-import { Admission } from './admission.js';
+import { Admission, type RequestListener } from './admission.js';
 import type { ApiRequest } from './api-request.js';
 import { sendOverloaded } from './overloaded.js';
 import { Problem } from './problem.js';
+import { requestIdOf } from './request-context.js';
 import { refuseOnSocket, unreadable, type RefusalListener } from './socket-refusal.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
@@ -36,6 +37,8 @@ export class HttpServerAdapter extends ExpressAdapter {
   /** For log and metrics. */
   onRefusal: RefusalListener = () => undefined;
   onOverload: OverloadListener = () => undefined;
+  /** Told of each request whose client left before its turn. */
+  onLeft: RequestListener = () => undefined;
 
   /** How long a client may take to read an answer that does not fit the system's buffers. Milliseconds. */
   readWithinMs = 15_000;
@@ -58,7 +61,11 @@ export class HttpServerAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const tell: RefusalListener = (...refusal) => this.onRefusal(...refusal);
     const app: Express = this.getInstance();
-    const admission = new Admission(app, (request, response) => this.refuse(request, response));
+    const admission = new Admission(
+      app,
+      (request, response) => this.refuse(request, response),
+      (request, response) => this.noteLeft(request, response),
+    );
     const server = createServer({ ...SERVER_OPTIONS, ...this.messageClasses(app) });
     server.on('connection', () => admission.connected());
     server.on('request', (request: ApiRequest, response: Response) => {
@@ -122,6 +129,11 @@ export class HttpServerAdapter extends ExpressAdapter {
     }
     sendOverloaded(request, response);
     this.onOverload(request);
+  }
+
+  private noteLeft(request: ApiRequest, response: Response): void {
+    request.requestId = requestIdOf(request);
+    this.onLeft(request, response);
   }
 }
 

@@ -9,10 +9,15 @@ import { UNKNOWN_ROUTE } from './request-outcome.js';
 /** Refusals come by the thousand: one line tells of many. Milliseconds. */
 const WARN_EVERY_MS = 1_000;
 
+export type TemplateFinder = (url: string) => string;
+
 /** Counts the requests that are refused because there is too much to do, and warns of them now and then. */
-export function watchOverload(logger: Logger, metrics: Metrics, app: Express): OverloadListener {
+export function watchOverload(
+  logger: Logger,
+  metrics: Metrics,
+  routeOf: TemplateFinder,
+): OverloadListener {
   const refusals = new OncePer(WARN_EVERY_MS);
-  const routeOf = templateFinder(app);
   return ({ method, requestId, startedAt, url }) => {
     const seconds = (performance.now() - startedAt) / 1000;
     metrics.requests.observe(
@@ -27,7 +32,7 @@ export function watchOverload(logger: Logger, metrics: Metrics, app: Express): O
 }
 
 /** Finds the template of a path that begins like one, without the cost of routing it. */
-function templateFinder(app: Express): (url: string) => string {
+export function templateFinder(app: Express): TemplateFinder {
   const templates = app.router.stack.flatMap(({ route }) => {
     const [start = '', parameter] = route?.path.split(':') ?? [];
     return route && parameter !== undefined ? [{ start, path: route.path }] : [];
