@@ -86,7 +86,8 @@ export class OpenLoop {
         this.finishIfDone();
       });
     }
-    if (this.sent < this.limit) this.timer = setTimeout(() => this.offer(), 1);
+    // A test that failed does not stop it.
+    if (this.sent < this.limit) this.timer = setTimeout(() => this.offer(), 1).unref();
   }
 
   private finishIfDone(): void {

@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,9 @@ import type { Latencies } from '../../bench/storm-client.js';
 import { measurementsOf } from './measurements.js';
 
 const rows = measurementsOf('too many requests');
+
+// Four minutes of load, and more between on a slow machine.
+jest.setTimeout(480_000);
 
 it('serves what can be served, and refuses the rest at once', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [

@@ -147,6 +147,7 @@ function versionsAndHosts({ path }: Lookup): Case[] {
   ];
 }
 
+const brokenBody = (status = 400) => ({ ...malformed(status), inBody: true });
 const length = (text: string) => `Content-Length: ${text}`;
 const upgrade = (protocol: string) => ['Connection: Upgrade', `Upgrade: ${protocol}`];
 
@@ -179,12 +180,12 @@ function framing({ path }: Lookup): Case[] {
     ['chunks said twice', framed([chunked, chunked], '0\r\n\r\n'), malformed()],
     ['chunks not last', framed(['Transfer-Encoding: chunked, identity'], '0\r\n\r\n'), malformed()],
     ['identity', framed(['Transfer-Encoding: identity']), malformed()],
-    ['a chunk of no number', framed([chunked], 'zz\r\n\r\n'), malformed()],
-    ['a chunk below zero', framed([chunked], '-1\r\n\r\n'), malformed()],
+    ['a chunk of no number', framed([chunked], 'zz\r\n\r\n'), brokenBody()],
+    ['a chunk below zero', framed([chunked], '-1\r\n\r\n'), brokenBody()],
     [
       'chunk extensions of 20 KB',
       framed([chunked], `1;${'a'.repeat(20_000)}\r\nx\r\n0\r\n\r\n`),
-      malformed(413),
+      brokenBody(413),
     ],
     ['a body that never comes', framed([length('1000000')]), fine],
     ['a body', framed([length('4')], '1234'), fine],

@@ -5,6 +5,8 @@ export interface Expected {
   readonly code?: ProblemCode;
   /** Place and name of each fault. */
   readonly faults?: readonly string[];
+  /** What is wrong comes after a head that is good: by then the look-up has begun. */
+  readonly inBody?: boolean;
 }
 
 /** A request that nobody should send, byte for byte, and what it must be answered with. */
