@@ -10,7 +10,7 @@ import { until } from './until.js';
 
 const REQUESTS = 10_000;
 /** A fraction of what the service can do: what is lost is lost to the fault. */
-const RATE = 250;
+const RATE = 400;
 /** Of the requests, have been answered when the primary goes. */
 const AFTER = 2_000;
 
