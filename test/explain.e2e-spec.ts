@@ -5,7 +5,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { monitored, readsDuring } from './mongo-commands.js';
+import { everyValueOf, lookupsIn, monitored, readsDuring } from './mongo-commands.js';
 import { sendTogether } from './raw-http.js';
 
 const SCOPE = 'explained';
@@ -150,7 +150,7 @@ async function explain(work: () => PromiseLike<unknown>): Promise<Plan[]> {
         explain: command,
         verbosity: 'executionStats',
       });
-      return { ...planOf(explained ?? {}), lookups: everyValueOf(command, '$count').length };
+      return { ...planOf(explained ?? {}), lookups: lookupsIn([command]) };
     }),
   );
 }
@@ -177,13 +177,4 @@ function expectIndexAlone(stages: readonly string[]): void {
 
 function total(plans: readonly Plan[], figure: 'docsExamined' | 'lookups'): number {
   return plans.reduce((sum, plan) => sum + plan[figure], 0);
-}
-
-/** The values of a property, wherever it is in a document. */
-function everyValueOf(value: unknown, name: string): unknown[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [
-    ...(key === name ? [inner] : []),
-    ...everyValueOf(inner, name),
-  ]);
 }

@@ -29,6 +29,20 @@ export async function readsDuring(
   return reads;
 }
 
+/** How many look-ups these reads are for: each counts its markets once. */
+export function lookupsIn(reads: readonly Document[]): number {
+  return everyValueOf(reads, '$count').length;
+}
+
+/** The values of a property, wherever it is in a document. */
+export function everyValueOf(value: unknown, name: string): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [
+    ...(key === name ? [inner] : []),
+    ...everyValueOf(inner, name),
+  ]);
+}
+
 function isChangeFeed({ pipeline }: Document): boolean {
   return pipeline?.[0]?.$changeStream !== undefined;
 }
