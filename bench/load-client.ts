@@ -84,7 +84,7 @@ class LoadRun {
       const now = performance.now();
       const due = Math.floor(((now - this.startedAt) / 1000) * rate);
       for (; offered < due; offered++) {
-        const at = this.startedAt + (offered / rate) * 1000;
+        const at = this.startedAt + ((offered + 1) / rate) * 1000;
         // In turn: a connection that is never used, the server closes.
         const lane = this.idle.shift();
         if (lane) this.ask(lane, at);
