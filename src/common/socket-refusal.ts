@@ -9,11 +9,15 @@ const LINGER_MS = 1_000;
 /** Told of each request that was refused before it could be read. */
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
+/** One for all: making it takes longer than sending it. */
+export const TIMED_OUT = new Problem('invalid_request', 'The request did not arrive in time.', {
+  status: 408,
+});
+
 /** What the HTTP parser's error codes mean to the client. */
 export function unreadable(parserCode: string | undefined): Problem {
   const [status, detail] =
     {
-      ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'] as const,
       HPE_HEADER_OVERFLOW: [431, 'The request line and headers exceed 16 KiB.'] as const,
       HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'] as const,
     }[parserCode ?? ''] ?? ([400, 'The request is not valid HTTP/1.1.'] as const);
