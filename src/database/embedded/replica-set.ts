@@ -1,6 +1,9 @@
-import { MongoClient, MongoServerError } from 'mongodb';
+import { MongoClient, MongoNetworkError, MongoServerError } from 'mongodb';
 
 const ALREADY_INITIALIZED = 23;
+
+/** A member that finds itself moved cuts the connections that it has taken: it is asked once more then. */
+const ATTEMPTS = 5;
 
 /**
  * Makes the mongods on these ports of 127.0.0.1 a replica set, or tells the set that its only member moved
@@ -12,8 +15,19 @@ export async function formReplicaSet(
   settings: Readonly<Record<string, number>> = {},
 ): Promise<string> {
   const members = ports.map((port, index) => ({ _id: index, host: `127.0.0.1:${port}` }));
-  await configure({ _id: name, members, settings });
   const uri = `mongodb://${members.map(({ host }) => host).join(',')}/?replicaSet=${name}`;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await configure({ _id: name, members, settings });
+      await untilPrimary(uri);
+      return uri;
+    } catch (error) {
+      if (!(error instanceof MongoNetworkError) || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function untilPrimary(uri: string): Promise<void> {
   // The driver waits for a primary: it is told by the server, without polling.
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 30_000 });
   try {
@@ -21,7 +35,6 @@ export async function formReplicaSet(
   } finally {
     await client.close();
   }
-  return uri;
 }
 
 interface Member {
