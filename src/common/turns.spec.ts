@@ -66,12 +66,15 @@ describe('Turns', () => {
   });
 
   it('looks again at once while new connections come, unless that takes long', async () => {
+    // Long enough that a pause of the machine is none of looking.
+    const rules = { stretchMs: 600, timesLooking: 3, longestStretchMs: 600 };
+    turns = new Turns(rules, (looked) => stretches.push({ looked, begunAt: performance.now() }));
     turns.connected();
     expect(turns.hasTime(performance.now())).toBe(false);
     await nextTurn();
     expect(stretches).toHaveLength(0);
     turns.connected();
-    look(RULES.stretchMs);
+    look(rules.stretchMs / rules.timesLooking);
     await nextTurn();
     expect(stretches).toHaveLength(1);
     expect(turns.hasTime(performance.now())).toBe(true);
