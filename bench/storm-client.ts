@@ -24,6 +24,8 @@ export interface StormResult {
   readonly due: number;
   readonly sent: number;
   readonly served: Latencies;
+  /** Requests of the storm that were served when it was over. */
+  readonly servedLater: number;
   readonly refused: Latencies;
   /** Requests whose callers left. */
   readonly left: number;
@@ -93,6 +95,7 @@ class StormRun {
       due: this.due,
       sent: this.sent,
       served,
+      servedLater: this.served.length - served.count,
       refused: latencies(this.refused),
       left: this.left,
       lost: this.sent - this.served.length - this.refused.length - this.left,
