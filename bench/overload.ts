@@ -9,12 +9,13 @@ import { BenchMongo, type SeededDatabase } from './mongo.js';
 import { endAll, startNode } from './processes.js';
 import { withLoad } from './rounds.js';
 import { COLD, HOT, type Scenario } from './scenarios.js';
+import { median } from './statistics.js';
 import type { Latencies, Storm, StormReply, StormResult } from './storm-client.js';
 
 const MARKETS = 50_000;
 const TIMES_CAPACITY = 3;
 
-/** Peak and storm take turns: what disturbs the machine for a while disturbs both. */
+/** Each storm between two peaks: what disturbs the machine for a while disturbs both. */
 const ROUNDS = 3;
 /** And one more on each new server, which does not count: code that has never run is slow. */
 const WARM_UP_SECONDS = 6;
@@ -111,7 +112,7 @@ interface Probes {
   readonly refusedProbes: number;
 }
 
-/** Rates are means of all rounds, times those of the worst. */
+/** Rates are means of all rounds, goodput is their median, and times are those of the worst. */
 export interface OverloadResult extends Probes {
   readonly name: string;
   /** Requests/s that were served when they came as they were served. */
@@ -136,7 +137,8 @@ interface Phase extends StormResult, Probes {
 }
 
 interface Round {
-  readonly peak: Phase;
+  /** Before and after the storm. */
+  readonly peaks: readonly Phase[];
   readonly storm: Phase;
 }
 
@@ -160,19 +162,24 @@ async function measure(
         perSecond: ALWAYS_DUE,
         seconds,
       });
-    const round = async ({ connections, newConnections, patienceMs }: Case) => {
-      const peak = await atPeak(newConnections, PEAK_SECONDS);
-      const perSecond = TIMES_CAPACITY * rateOf([peak]);
-      const order = { ...database, workload, connections, newConnections, patienceMs, perSecond };
-      return { peak, storm: await ask(server, { ...order, seconds: STORM_SECONDS }) };
+    const inRounds = async (each: Case, count: number): Promise<Round[]> => {
+      const { connections, newConnections, patienceMs } = each;
+      const order = { ...database, workload, connections, newConnections, patienceMs };
+      const rounds: Round[] = [];
+      for (let before = await atPeak(newConnections, PEAK_SECONDS); rounds.length < count;) {
+        const perSecond = TIMES_CAPACITY * rateOf([before]);
+        const storm = await ask(server, { ...order, perSecond, seconds: STORM_SECONDS });
+        const after = await atPeak(newConnections, PEAK_SECONDS);
+        rounds.push({ peaks: [before, after], storm });
+        before = after;
+      }
+      return rounds;
     };
     await atPeak(false, WARM_UP_SECONDS);
-    for (const first of cases.slice(0, 1)) await round(first);
+    for (const first of cases.slice(0, 1)) await inRounds(first, 1);
     const results: OverloadResult[] = [];
     for (const each of cases) {
-      const rounds: Round[] = [];
-      while (rounds.length < ROUNDS) rounds.push(await round(each));
-      const found = summary(rounds);
+      const found = summary(await inRounds(each, ROUNDS));
       const result = { name: each.name, asked: askedOf(each, found.peak), ...found };
       say(JSON.stringify(result));
       results.push(result);
@@ -182,7 +189,7 @@ async function measure(
 }
 
 function summary(rounds: readonly Round[]): Omit<OverloadResult, 'name' | 'asked'> {
-  const peaks = rounds.map(({ peak }) => peak);
+  const peaks = rounds.flatMap((round) => round.peaks);
   const storms = rounds.map(({ storm }) => storm);
   const peak = rateOf(peaks);
   const seconds = sum(storms, (storm) => storm.seconds);
@@ -190,12 +197,15 @@ function summary(rounds: readonly Round[]): Omit<OverloadResult, 'name' | 'asked
     peak,
     due: sum(storms, ({ due }) => due) / seconds / peak,
     sent: sum(storms, ({ sent }) => sent) / seconds / peak,
-    goodput: rateOf(storms) / peak,
+    goodput: median(rounds.map(({ peaks: its, storm }) => rateOf([storm]) / rateOf(its))),
     goodputByCpu: perCpuSecond(storms) / perCpuSecond(peaks),
     lost: sum(storms, ({ lost }) => lost),
     left: sum(storms, ({ left }) => left) / seconds / peak,
     served: worst(storms.map(({ served }) => served)),
-    refused: worst(storms.map(({ refused }) => refused)),
+    refused: {
+      ...worst(storms.map(({ refused }) => refused)),
+      p50: weightedMedian(storms.map(({ refused }) => refused)),
+    },
     slowestProbe: Math.max(...storms.map(({ slowestProbe }) => slowestProbe)),
     refusedProbes: sum(storms, ({ refusedProbes }) => refusedProbes),
   };
@@ -221,6 +231,18 @@ function worst(all: readonly Latencies[]): Latencies {
     p99: most(({ p99 }) => p99),
     most: most((latencies) => latencies.most),
   };
+}
+
+/** Of all rounds as one: in some, few are refused. */
+function weightedMedian(all: readonly Latencies[]): number {
+  const some = all.filter(({ count }) => count > 0).toSorted((a, b) => a.p50 - b.p50);
+  const half = sum(some, ({ count }) => count) / 2;
+  let counted = 0;
+  for (const { count, p50 } of some) {
+    counted += count;
+    if (counted >= half) return p50;
+  }
+  return NaN;
 }
 
 async function ask(server: RunningServer, order: Omit<Storm, 'port'>): Promise<Phase> {

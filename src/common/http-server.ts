@@ -17,7 +17,7 @@ import { requestIdOf } from './request-context.js';
 import { refuseOnSocket, TIMED_OUT, unreadable, type RefusalListener } from './socket-refusal.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
-const SERVER_OPTIONS: ServerOptions = {
+export const SERVER_OPTIONS: ServerOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 5_000,
   requestTimeout: 10_000,

@@ -7,10 +7,10 @@ import { resolve } from 'node:path';
 export class BenchProcess {
   private readonly child: ChildProcess;
 
-  constructor(script: string) {
+  constructor(script: string, args: readonly string[] = []) {
     const path = resolve('dist/bench/bench', script);
     if (!existsSync(path)) throw new Error(`${path} is missing: tsc -p bench/tsconfig.json`);
-    this.child = fork(path);
+    this.child = fork(path, args);
   }
 
   send(order: object | string): void {

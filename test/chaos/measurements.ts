@@ -20,13 +20,13 @@ export function measurementsOf(fault: Fault) {
     expect(missed.splice(0)).toEqual([]);
   });
 
-  const add = (measurement: Omit<Measurement, 'fault'>) => {
+  const add = (measurement: Omit<Measurement, 'fault'>, mayMiss = false) => {
     const file = process.env[RESULTS_VARIABLE];
     if (!file)
       throw new Error(`${RESULTS_VARIABLE} is not set: run the tests by npm run test:chaos`);
     const row = { fault, ...measurement };
     appendFileSync(file, `${JSON.stringify(row)}\n`);
-    if (!row.ok) missed.push(row);
+    if (!row.ok && !mayMiss) missed.push(row);
   };
 
   return {
@@ -34,6 +34,18 @@ export function measurementsOf(fault: Fault) {
     atMost(limit: number, { seen, measured, unit }: Figure): void {
       const asked = `≤ ${format(limit, unit)}`;
       add({ seen, asked, measured: format(measured, unit), ok: measured <= limit });
+    },
+
+    /**
+     * A figure with an upper bound that the platform itself may not reach: a miss is told, but fails the test
+     * only beyond another one.
+     *
+     * @param possible made of what was measured beside it, of something that does nothing else
+     */
+    atMostIfPossible(limit: number, possible: number, { seen, measured, unit }: Figure): void {
+      const asked = `≤ ${format(limit, unit)}`;
+      const row = { seen, asked, measured: format(measured, unit), ok: measured <= limit };
+      add(row, measured <= possible);
     },
 
     /** A figure with a lower bound. */
