@@ -20,7 +20,7 @@ const ROUNDS = 3;
 /** And one more on each new server, which does not count: code that has never run is slow. */
 const WARM_UP_SECONDS = 6;
 const PEAK_SECONDS = 2;
-const STORM_SECONDS = 4;
+const STORM_SECONDS = 3;
 
 /** The peak is what so many connections get that are never without a request. */
 const PEAK_CONNECTIONS = 64;

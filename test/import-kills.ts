@@ -8,7 +8,7 @@ import { MongoClient, type Collection, type Document } from 'mongodb';
 import { aMarket } from './factories.js';
 import { runCli, startCli } from './run-cli.js';
 
-const RECORDS = 2_000;
+const RECORDS = 1_500;
 const RUNNERS = 6;
 
 /** Between two looks at all markets: without it the import would get too little of a small machine. */

@@ -10,9 +10,9 @@ import { until } from './until.js';
 
 const REQUESTS = 10_000;
 /** A fraction of what the service can do: what is lost is lost to the fault. */
-const RATE = 400;
+const RATE = 500;
 /** Of the requests, have been answered when the primary goes. */
-const AFTER = 2_000;
+const AFTER = 1_000;
 
 const stepsDown = measurementsOf('primary steps down');
 const killed = measurementsOf('primary is killed');
