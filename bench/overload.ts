@@ -136,10 +136,10 @@ interface Phase extends StormResult, Probes {
   readonly cpuSeconds: number;
 }
 
-interface Round {
-  /** Before and after the storm. */
+/** In turn: a peak, a storm, a peak and so on, with a peak at the end. */
+interface Rounds {
   readonly peaks: readonly Phase[];
-  readonly storm: Phase;
+  readonly storms: readonly Phase[];
 }
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
@@ -162,18 +162,19 @@ async function measure(
         perSecond: ALWAYS_DUE,
         seconds,
       });
-    const inRounds = async (each: Case, count: number): Promise<Round[]> => {
+    const inRounds = async (each: Case, count: number): Promise<Rounds> => {
       const { connections, newConnections, patienceMs } = each;
       const order = { ...database, workload, connections, newConnections, patienceMs };
-      const rounds: Round[] = [];
-      for (let before = await atPeak(newConnections, PEAK_SECONDS); rounds.length < count;) {
-        const perSecond = TIMES_CAPACITY * rateOf([before]);
-        const storm = await ask(server, { ...order, perSecond, seconds: STORM_SECONDS });
-        const after = await atPeak(newConnections, PEAK_SECONDS);
-        rounds.push({ peaks: [before, after], storm });
-        before = after;
+      let peak = await atPeak(newConnections, PEAK_SECONDS);
+      const peaks = [peak];
+      const storms: Phase[] = [];
+      while (storms.length < count) {
+        const perSecond = TIMES_CAPACITY * rateOf([peak]);
+        storms.push(await ask(server, { ...order, perSecond, seconds: STORM_SECONDS }));
+        peak = await atPeak(newConnections, PEAK_SECONDS);
+        peaks.push(peak);
       }
-      return rounds;
+      return { peaks, storms };
     };
     await atPeak(false, WARM_UP_SECONDS);
     const [first] = cases;
@@ -189,9 +190,7 @@ async function measure(
   });
 }
 
-function summary(rounds: readonly Round[]): Omit<OverloadResult, 'name' | 'asked'> {
-  const peaks = rounds.flatMap((round) => round.peaks);
-  const storms = rounds.map(({ storm }) => storm);
+function summary({ peaks, storms }: Rounds): Omit<OverloadResult, 'name' | 'asked'> {
   const peak = rateOf(peaks);
   const seconds = sum(storms, (storm) => storm.seconds);
   return {
