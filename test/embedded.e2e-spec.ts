@@ -108,12 +108,11 @@ async function gone(pid: number): Promise<void> {
 
 /** Whether a process runs; one that is dead and not yet reaped does not. */
 function isAlive(pid: number): boolean {
-  if (existsSync('/proc/self')) {
-    if (!existsSync(`/proc/${pid}/cmdline`)) return false;
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
-  }
   try {
-    return process.kill(pid, 0);
+    // It may end between any two looks, and while it is read.
+    return existsSync('/proc/self')
+      ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
+      : process.kill(pid, 0);
   } catch {
     return false;
   }
