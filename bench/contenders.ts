@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort } from '../src/database/embedded/free-port.js';
+import { freePort } from '../src/embedded-mongod/free-port.js';
 import { SERVER_CORE } from './machine.js';
 import { startNode } from './processes.js';
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
-import { ADMISSION } from '../src/common/admission.js';
+import { ADMISSION } from '../src/http/overload/admission.js';
 import type { Contender, RunningServer } from './contenders.js';
 import { cpuSeconds, moveToCore, OTHER_CORE } from './machine.js';
 import { BenchMongo, type SeededDatabase } from './mongo.js';

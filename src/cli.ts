@@ -14,8 +14,8 @@ import {
 } from './common/command.js';
 import { Config, loadConfig } from './config.js';
 import { Database } from './database/database.js';
-import { addDbCommands } from './database/db.commands.js';
-import { openEmbedded } from './database/embedded/embedded.js';
+import { addDbCommands } from './db-admin/db.commands.js';
+import { openEmbedded } from './embedded-mongod/embedded.js';
 import { addImportCommand } from './markets/import/import.command.js';
 
 const DONE = 0;

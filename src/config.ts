@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { MongoClient } from 'mongodb';
-import { LEVELS, type LogLevel } from './telemetry/log-level.js';
+import { LEVELS, type LogLevel } from './common/log-level.js';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
 class SettingFault extends Error {}

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HttpServerAdapter } from './common/http-server.js';
+import type { HttpServerAdapter } from './http/http-server.js';
 import { releaseSignals } from './early-signals.js';
 import { ReadinessService } from './health/readiness.service.js';
 

@@ -12,7 +12,7 @@ import { keyIdOf } from '../src/api-keys/key-form.js';
 import { createApp } from '../src/app.setup.js';
 import { Config, settings } from '../src/config.js';
 import { Database } from '../src/database/database.js';
-import { databaseStatus } from '../src/database/status.js';
+import { databaseStatus } from '../src/db-admin/status.js';
 import { initDatabase } from '../src/database/init.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { findMongod } from '../src/database/embedded/find-mongod.js';
-import { freePort } from '../src/database/embedded/free-port.js';
-import { MongodProcess, type MongodOptions } from '../src/database/embedded/mongod-process.js';
-import { formReplicaSet } from '../src/database/embedded/replica-set.js';
+import { findMongod } from '../src/embedded-mongod/find-mongod.js';
+import { freePort } from '../src/embedded-mongod/free-port.js';
+import { MongodProcess, type MongodOptions } from '../src/embedded-mongod/mongod-process.js';
+import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 
 /** A database of its own for a test file, on the MongoDB that the whole run shares. */
 export function testDatabaseUri(): string {

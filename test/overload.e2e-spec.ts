@@ -2,8 +2,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/gl
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { ADMISSION } from '../src/common/admission.js';
-import type { HttpServerAdapter } from '../src/common/http-server.js';
+import { ADMISSION } from '../src/http/overload/admission.js';
+import type { HttpServerAdapter } from '../src/http/http-server.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { countConnections, openSockets, readAnswers, sendRaw, type RawAnswer } from './raw-http.js';

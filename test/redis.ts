@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from '../src/database/embedded/free-port.js';
+import { freePort } from '../src/embedded-mongod/free-port.js';
 
 /** Whether there is a Redis to test with. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { ApiRequest } from '../common/api-request.js';
-import { Problem } from '../common/problem.js';
-import { IS_PUBLIC } from '../common/public.decorator.js';
+import type { ApiRequest } from '../http/api-request.js';
+import { Problem } from '../http/problem.js';
+import { IS_PUBLIC } from '../http/public.decorator.js';
 import { Config } from '../config.js';
 import type { ApiKey } from './api-key.schema.js';
 import { FailedKeys } from './failed-keys.js';

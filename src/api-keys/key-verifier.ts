@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { Problem } from '../common/problem.js';
+import { Problem } from '../http/problem.js';
 import { Database, READ_BUDGET_MS } from '../database/database.js';
 import { StoredApiKey, type ApiKey } from './api-key.schema.js';
 import { keyIdOf, matchesHash } from './key-form.js';

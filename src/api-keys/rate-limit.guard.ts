@@ -1,5 +1,5 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { ApiRequest } from '../common/api-request.js';
+import type { ApiRequest } from '../http/api-request.js';
 import { Config } from '../config.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter, WINDOW_SECONDS } from './request-counter.js';

@@ -1,4 +1,4 @@
-import { Problem } from '../common/problem.js';
+import { Problem } from '../http/problem.js';
 
 /** How far a limit is used up: what the `RateLimit` headers tell (IETF draft-ietf-httpapi-ratelimit-headers). */
 export interface RateLimitState {

@@ -16,9 +16,9 @@ import {
 import mongoose, { type Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
-import { overloaded } from '../common/overloaded.js';
-import { Problem } from '../common/problem.js';
-import { OncePer } from '../telemetry/once-per.js';
+import { overloaded } from '../http/overload/overloaded.js';
+import { Problem } from '../http/problem.js';
+import { LogThrottle } from '../common/log-throttle.js';
 import { ReadSlots } from './read-slots.js';
 
 /** Unknown paths in a Mongoose query are a programming error, never an empty or a full answer. */
@@ -80,7 +80,7 @@ export interface ReadOptions {
 }
 
 /** A point in time that reads must not fall behind: callers may have seen what was true then. */
-export interface Horizon {
+export interface ReadAfterTime {
   readonly operationTime: Timestamp;
   readonly clusterTime: ClusterTime;
 }
@@ -92,11 +92,11 @@ export class Database implements OnApplicationShutdown {
   private readonly logger = new Logger(Database.name);
   private topology: TopologyDescription | undefined;
   private closed = false;
-  private readonly refusals = new OncePer(1_000);
+  private readonly refusals = new LogThrottle(1_000);
   private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
 
   /** Set by the change feed. A secondary that reads in place of a lost primary waits until it has got there. */
-  horizon: Horizon | undefined;
+  horizon: ReadAfterTime | undefined;
   private readonly clientListeners: ((client: MongoClient) => void)[] = [];
 
   constructor(private readonly config: Config) {
@@ -132,7 +132,7 @@ export class Database implements OnApplicationShutdown {
     return this.topology?.type !== 'ReplicaSetNoPrimary';
   }
 
-  private sessionFromHorizon(): ClientSession | undefined {
+  private sessionFromReadAfterTime(): ClientSession | undefined {
     if (!this.horizon) return undefined;
     const session = this.connection.getClient().startSession({ causalConsistency: true });
     session.advanceClusterTime(this.horizon.clusterTime);
@@ -197,7 +197,7 @@ export class Database implements OnApplicationShutdown {
     serverMs: number,
     operation: (options: ReadOptions) => Promise<T>,
   ): Promise<T> {
-    const session = this.hasPrimary ? undefined : this.sessionFromHorizon();
+    const session = this.hasPrimary ? undefined : this.sessionFromReadAfterTime();
     const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<never>((_resolve, reject) => {

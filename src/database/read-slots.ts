@@ -1,4 +1,4 @@
-import { overloaded } from '../common/overloaded.js';
+import { overloaded } from '../http/overload/overloaded.js';
 
 /** The duration of one read counts for so much in what is usual. */
 const WEIGHT = 1 / 16;

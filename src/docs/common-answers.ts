@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { problemContent } from '../common/api-problems.decorator.js';
-import { EXAMPLE_REQUEST_ID, Problem } from '../common/problem.js';
+import { problemContent } from '../http/api-problems.decorator.js';
+import { EXAMPLE_REQUEST_ID, Problem } from '../http/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];

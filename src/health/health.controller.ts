@@ -1,9 +1,9 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import { Problem } from '../common/problem.js';
-import { Public } from '../common/public.decorator.js';
+import { ApiProblems } from '../http/api-problems.decorator.js';
+import { Problem } from '../http/problem.js';
+import { Public } from '../http/public.decorator.js';
 import { LiveState, ReadyState } from './health-state.dto.js';
 import { ReadinessService } from './readiness.service.js';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../change-feed/change-feed.js';
-import { Problem } from '../common/problem.js';
+import { Problem } from '../http/problem.js';
 import { Database } from '../database/database.js';
 import type { ReadyState } from './health-state.dto.js';
 

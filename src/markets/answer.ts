@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { pageMeta, type PageQuery } from '../common/page.js';
+import { pageMeta, type PageQuery } from '../http/input/page.js';
 
 /** The finished body of an answer, with the tag that changes if and only if the body does. */
 export interface Answer {

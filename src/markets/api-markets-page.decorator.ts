@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiSecurity } from '@nestjs/swagger';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../http/api-problems.decorator.js';
 import { MarketsPage } from './markets-page.dto.js';
 
 const header = (description: string, example: string) => ({

@@ -1,4 +1,4 @@
-import { listFields, type StoredFieldRule } from '../common/field.decorator.js';
+import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 import { idText } from './id-text.js';
 import { Market } from './market.schema.js';
 

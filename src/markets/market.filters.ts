@@ -1,4 +1,4 @@
-import type { PageQuery } from '../common/page.js';
+import type { PageQuery } from '../http/input/page.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Market } from './market.schema.js';
 

@@ -1,5 +1,5 @@
 import { Schema, SchemaFactory } from '@nestjs/mongoose';
-import { StoredField } from '../common/field.decorator.js';
+import { StoredField } from './stored-field.decorator.js';
 
 export const MARKET_MOMENTS = ['live', 'prelive'] as const;
 export type MarketMoment = (typeof MARKET_MOMENTS)[number];

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { PageMeta } from '../common/page.js';
+import { PageMeta } from '../http/input/page.js';
 import { Market } from './market.schema.js';
 
 /** One page of markets. */

@@ -1,5 +1,5 @@
-import { PathId, QueryChoice } from '../common/input.js';
-import { PageQuery } from '../common/page.js';
+import { PathId, QueryChoice } from '../http/input/input.js';
+import { PageQuery } from '../http/input/page.js';
 import {
   MARKET_MOMENTS,
   MARKET_TYPES,

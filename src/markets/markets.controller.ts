@@ -1,8 +1,8 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import type { ApiRequest } from '../common/api-request.js';
-import { Input } from '../common/input.js';
+import type { ApiRequest } from '../http/api-request.js';
+import { Input } from '../http/input/input.js';
 import { ApiMarketsPage } from './api-markets-page.decorator.js';
 import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js';
 import { MarketsService } from './markets.service.js';

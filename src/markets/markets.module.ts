@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MongooseModule } from '@nestjs/mongoose';
-import { Books } from './books.js';
-import { CollectionKeeper } from './collection-keeper.js';
+import { MarketCache } from './cache/market-cache.js';
+import { CollectionRepair } from './cache/collection-repair.js';
 import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
@@ -10,7 +10,7 @@ import { PageReader } from './page-reader.js';
 @Module({
   imports: [MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }])],
   controllers: [MarketsController],
-  providers: [MarketsService, PageReader, Books, CollectionKeeper],
-  exports: [MongooseModule, Books],
+  providers: [MarketsService, PageReader, MarketCache, CollectionRepair],
+  exports: [MongooseModule, MarketCache],
 })
 export class MarketsModule {}

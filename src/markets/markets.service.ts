@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { answerOf, type Answer } from './answer.js';
-import { Books } from './books.js';
+import { MarketCache } from './cache/market-cache.js';
 import { marketJson } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';
@@ -14,7 +14,7 @@ export interface ServedAnswer {
 @Injectable()
 export class MarketsService {
   constructor(
-    private readonly books: Books,
+    private readonly books: MarketCache,
     private readonly reader: PageReader,
   ) {}
 

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import { MongoServerError, type Document } from 'mongodb';
 import type { Model, PipelineStage } from 'mongoose';
-import { TAKE_MAX } from '../common/page.js';
-import { Problem } from '../common/problem.js';
+import { TAKE_MAX } from '../http/input/page.js';
+import { Problem } from '../http/problem.js';
 import {
   Database,
   DRIVER_OPTIONS,

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import Negotiator from 'negotiator';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { ApiRequest } from '../common/api-request.js';
+import type { ApiRequest } from '../http/api-request.js';
 import type { Answer } from './answer.js';
 
 /** Smaller bodies are not worth the work. */

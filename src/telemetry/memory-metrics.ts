@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../change-feed/change-feed.js';
-import { Books } from '../markets/books.js';
+import { MarketCache } from '../markets/cache/market-cache.js';
 import { Metrics } from './metrics.js';
 
 /** Shows what memory holds, and how far the change feed is to be trusted. */
 @Injectable()
 export class MemoryMetrics {
-  constructor(metrics: Metrics, books: Books, feed: ChangeFeed) {
+  constructor(metrics: Metrics, books: MarketCache, feed: ChangeFeed) {
     metrics.cacheBytes.read = () => books.bytes;
-    metrics.cacheBooks.read = () => books.count;
+    metrics.cacheScopes.read = () => books.count;
     metrics.changeFeedUp.read = () => Number(feed.blindBecause === undefined);
     metrics.changeFeedEvents.read = () => feed.eventsTold;
     metrics.changeFeedLag.read = () => feed.lagMs / 1_000;

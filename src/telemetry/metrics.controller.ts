@@ -1,8 +1,8 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import { Public } from '../common/public.decorator.js';
+import { ApiProblems } from '../http/api-problems.decorator.js';
+import { Public } from '../http/public.decorator.js';
 import { Metrics } from './metrics.js';
 
 const EXAMPLE = `# HELP markets_cache_hits_total Look-ups answered from memory.

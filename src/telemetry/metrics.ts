@@ -67,8 +67,8 @@ export class Metrics {
     'Look-ups answered from MongoDB.',
   );
   readonly cacheBytes = this.gauge('markets_cache_bytes', 'Memory held by remembered markets.');
-  readonly cacheBooks = this.gauge(
-    'markets_cache_books',
+  readonly cacheScopes = this.gauge(
+    'markets_cache_scopes',
     'Events and fixtures whose markets are remembered.',
   );
 

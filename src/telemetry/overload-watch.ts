@@ -1,9 +1,9 @@
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import type { OverloadListener } from '../common/http-server.js';
+import type { OverloadListener } from '../http/http-server.js';
 import { methodLabel } from './count-request.js';
 import type { Metrics } from './metrics.js';
-import { OncePer } from './once-per.js';
+import { LogThrottle } from '../common/log-throttle.js';
 import { UNKNOWN_ROUTE } from './request-outcome.js';
 
 /** Refusals come by the thousand: one line tells of many. Milliseconds. */
@@ -17,7 +17,7 @@ export function watchOverload(
   metrics: Metrics,
   routeOf: TemplateFinder,
 ): OverloadListener {
-  const refusals = new OncePer(WARN_EVERY_MS);
+  const refusals = new LogThrottle(WARN_EVERY_MS);
   return ({ method, requestId, startedAt, url }) => {
     const seconds = (performance.now() - startedAt) / 1000;
     metrics.requests.observe(

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
-import type { ApiRequest } from '../common/api-request.js';
-import type { Problem, ProblemCode } from '../common/problem.js';
+import type { ApiRequest } from '../http/api-request.js';
+import type { Problem, ProblemCode } from '../http/problem.js';
 
 /** Any path that is no route of ours, in log and metrics. */
 export const UNKNOWN_ROUTE = 'unknown';

@@ -1,9 +1,9 @@
 import type { NextFunction, Response } from 'express';
 import type { Logger } from 'pino';
-import type { ApiRequest } from '../common/api-request.js';
+import type { ApiRequest } from '../http/api-request.js';
 import { countRequest } from './count-request.js';
 import type { Metrics } from './metrics.js';
-import { OncePer } from './once-per.js';
+import { LogThrottle } from '../common/log-throttle.js';
 import { outcomeOf, type RequestOutcome } from './request-outcome.js';
 
 /** What comes with every request while MongoDB is away is worth a warning this often. Milliseconds. */
@@ -19,7 +19,7 @@ export type NoteRequest = (outcome: RequestOutcome) => void;
  * and an outage warned of here.
  */
 export function noteRequests(logger: Logger, metrics: Metrics): NoteRequest {
-  const failures = new OncePer(WARN_EVERY_MS);
+  const failures = new LogThrottle(WARN_EVERY_MS);
   return (outcome) => {
     countRequest(metrics, outcome);
     logger[isQuietProbe(outcome) ? 'debug' : 'info'](outcome, 'request');

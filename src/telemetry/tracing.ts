@@ -1,6 +1,6 @@
 import type { NextFunction, Response } from 'express';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiRequest } from '../common/api-request.js';
+import type { ApiRequest } from '../http/api-request.js';
 import { outcomeOf } from './request-outcome.js';
 
 /** Not installed with the service: only who traces needs them. */

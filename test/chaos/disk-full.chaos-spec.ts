@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { chmod, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findMongod } from '../../src/database/embedded/find-mongod.js';
+import { findMongod } from '../../src/embedded-mongod/find-mongod.js';
 import { aMarket } from '../factories.js';
 import { TestMongod } from '../mongo.js';
 import { onMember, setFailCommand } from '../mongo-admin.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort } from '../../src/database/embedded/free-port.js';
+import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, storeKey, type ServiceProcess } from '../services.js';
 import { Balancer } from './balancer.js';

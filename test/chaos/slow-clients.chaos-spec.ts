@@ -7,7 +7,7 @@ import type { SlowClients, SlowClientsState } from '../../bench/slow-clients.js'
 import { marketOf } from '../../bench/bench-markets.js';
 import { median } from '../../bench/statistics.js';
 import { databaseName } from '../../src/database/database.js';
-import { freePort } from '../../src/database/embedded/free-port.js';
+import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, type ServiceProcess } from '../services.js';
 import { BenchProcess } from './bench-process.js';

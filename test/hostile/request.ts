@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../src/common/problem.js';
+import type { ProblemCode } from '../../src/http/problem.js';
 
 export interface Expected {
   readonly status: number;

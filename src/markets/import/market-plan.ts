@@ -1,5 +1,5 @@
 import { Double, type AnyBulkWriteOperation } from 'mongodb';
-import { listFields, type StoredFieldRule } from '../../common/field.decorator.js';
+import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { Market, MARKET_IDENTITY } from '../market.schema.js';
 import type { Fields, MarketRecord } from './market-record.js';
 

@@ -1,5 +1,5 @@
-import { listFields, type FieldKind, type StoredFieldRule } from '../../common/field.decorator.js';
-import { ID_RULE, isId } from '../../common/id-rule.js';
+import { listFields, type FieldKind, type StoredFieldRule } from '../stored-field.decorator.js';
+import { ID_RULE, isId } from '../../http/input/id-rule.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
 import { parseInstant } from './instant.js';
 

@@ -1,9 +1,9 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
 import { validateSync } from 'class-validator';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest } from '../api-request.js';
 import { listInputFields, type InputField } from './input.js';
-import { mayHoldKey } from './key-like.js';
-import { Problem, type RequestFault } from './problem.js';
+import { mayHoldKey } from '../key-like.js';
+import { Problem, type RequestFault } from '../problem.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
 const SHOWN_NAME = /^[^%\p{C}]{0,64}$/u;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { setFailCommand } from '../../../test/mongo-admin.js';
-import { TestMongod } from '../../../test/mongo.js';
+import { setFailCommand } from '../../test/mongo-admin.js';
+import { TestMongod } from '../../test/mongo.js';
 import { formReplicaSet } from './replica-set.js';
 
 let mongod: TestMongod;

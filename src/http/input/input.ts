@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
 import { IsIn, IsInt, IsOptional, Matches, Max, Min } from 'class-validator';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest } from '../api-request.js';
 import { ID_PATTERN, ID_RULE } from './id-rule.js';
 
 export interface InputField {

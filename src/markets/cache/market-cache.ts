@@ -3,20 +3,20 @@ import { InjectModel } from '@nestjs/mongoose';
 import { LRUCache } from 'lru-cache';
 import type { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
-import { ChangeFeed } from '../change-feed/change-feed.js';
-import type { ChangeListener, Commit } from '../change-feed/change.js';
-import { FRESH_FOR_MS } from '../change-feed/freshness.js';
-import { Problem } from '../common/problem.js';
-import { Config } from '../config.js';
-import { Database, DRIVER_OPTIONS, READ_BUDGET_MS } from '../database/database.js';
-import type { Answer } from './answer.js';
-import { Book, bookEntryOf, type BookEntry } from './book.js';
-import { bookIdOf, REPLACEMENT_CHARACTER } from './id-order.js';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../../change-feed/change.js';
+import { FRESH_FOR_MS } from '../../change-feed/freshness.js';
+import { Problem } from '../../http/problem.js';
+import { Config } from '../../config.js';
+import { Database, DRIVER_OPTIONS, READ_BUDGET_MS } from '../../database/database.js';
+import type { Answer } from '../answer.js';
+import { CachedScope, cachedMarketOf, type CachedMarket } from './cached-scope.js';
+import { orderedIdOf, REPLACEMENT_CHARACTER } from './id-order.js';
 import { MarketChange } from './market-change.js';
-import { MARKET_PROJECTION } from './market-view.js';
-import { Market } from './market.schema.js';
-import type { MarketsQuery } from './markets-query.dto.js';
-import { scopeKey, type Scope } from './scope.js';
+import { MARKET_PROJECTION } from '../market-view.js';
+import { Market } from '../market.schema.js';
+import type { MarketsQuery } from '../markets-query.dto.js';
+import { scopeKey, type Scope } from '../scope.js';
 
 /** A larger book costs more to keep than it saves: MongoDB cuts the page. */
 const MARKETS_MAX = 2_000;
@@ -25,7 +25,7 @@ const MARKETS_MAX = 2_000;
 const ASKED_AGAIN_WITHIN_MS = 60_000;
 
 /** As many scopes are remembered as asked for as books of this size fit: what comes back later finds no room. */
-const USUAL_BOOK_KB = 48;
+const USUAL_SCOPE_KB = 48;
 
 /** A scope that can't have a book is not tried again for so long. */
 const LEFT_TO_MONGODB_MS = 60_000;
@@ -39,13 +39,13 @@ const GROWN_BYTES = 16 * 1024;
 
 /** A book as the cache holds it: another object for each weighing, or the cache would keep the old weight. */
 interface Weighed {
-  readonly book: Book;
+  readonly book: CachedScope;
   readonly bytes: number;
 }
 
 /** A book being loaded, and what happens in the meantime. */
 interface Load {
-  readonly result: Promise<Book | undefined>;
+  readonly result: Promise<CachedScope | undefined>;
   readonly commits: Commit[];
   /** Changes were missed while it ran. */
   outdated: boolean;
@@ -56,11 +56,11 @@ interface Load {
  * and asked only while the feed is known to be complete.
  */
 @Injectable()
-export class Books implements ChangeListener {
-  private readonly logger = new Logger(Books.name);
+export class MarketCache implements ChangeListener {
+  private readonly logger = new Logger(MarketCache.name);
   private readonly books: LRUCache<string, Weighed> | undefined;
   /** The books that hold a market, by its id: one or two, for which a set would be large. */
-  private readonly holders = new Map<string, readonly Book[]>();
+  private readonly holders = new Map<string, readonly CachedScope[]>();
   private readonly loads = new Map<string, Load>();
   private readonly asked: LRUCache<string, true>;
   private readonly leftToMongodb = new LRUCache<string, true>({
@@ -75,7 +75,7 @@ export class Books implements ChangeListener {
     config: Config,
   ) {
     this.asked = new LRUCache({
-      max: Math.ceil((config.cacheMaxMb * 1024) / USUAL_BOOK_KB) + 1,
+      max: Math.ceil((config.cacheMaxMb * 1024) / USUAL_SCOPE_KB) + 1,
       ttl: ASKED_AGAIN_WITHIN_MS,
     });
     if (config.cacheMaxMb === 0) return;
@@ -130,7 +130,7 @@ export class Books implements ChangeListener {
     return this.feed.ageMs <= FRESH_FOR_MS;
   }
 
-  private answer(book: Book, query: MarketsQuery): Answer {
+  private answer(book: CachedScope, query: MarketsQuery): Answer {
     const before = book.bytes;
     const answer = book.answer(query);
     if (book.bytes !== before) this.weigh(book);
@@ -138,7 +138,7 @@ export class Books implements ChangeListener {
   }
 
   /** Lets the cache know what a book that it holds has come to weigh; it may be dropped for it. */
-  private weigh(book: Book): void {
+  private weigh(book: CachedScope): void {
     if (this.books?.peek(book.key)?.book !== book) return;
     this.books.set(book.key, { book, bytes: book.bytes }, { noDisposeOnSet: true });
   }
@@ -162,7 +162,7 @@ export class Books implements ChangeListener {
   }
 
   /** The books that hold the market, and those that it belongs to now. */
-  private concerned(change: MarketChange): Set<Book> {
+  private concerned(change: MarketChange): Set<CachedScope> {
     const books = new Set(change.id && this.holders.get(change.id.key));
     for (const key of change.scopeKeys) {
       const book = this.books?.peek(key)?.book;
@@ -172,23 +172,23 @@ export class Books implements ChangeListener {
   }
 
   /** Notes whether a book holds a market after a change. */
-  private hold(book: Book, { id }: MarketChange): void {
+  private hold(book: CachedScope, { id }: MarketChange): void {
     if (!id) return;
     this.letGo(book, id.key);
     if (book.has(id)) this.letHold(book, id.key);
   }
 
-  private letHold(book: Book, idKey: string): void {
+  private letHold(book: CachedScope, idKey: string): void {
     this.holders.set(idKey, [...(this.holders.get(idKey) ?? []), book]);
   }
 
-  private letGo(book: Book, idKey: string): void {
+  private letGo(book: CachedScope, idKey: string): void {
     const others = this.holders.get(idKey)?.filter((holder) => holder !== book) ?? [];
     if (others.length > 0) this.holders.set(idKey, others);
     else this.holders.delete(idKey);
   }
 
-  private release(book: Book): void {
+  private release(book: CachedScope): void {
     for (const { key } of book.ids) this.letGo(book, key);
   }
 
@@ -207,7 +207,7 @@ export class Books implements ChangeListener {
   }
 
   /** Reads a whole scope from a snapshot that has everything the feed has told so far. */
-  private async load(scope: Scope): Promise<Book | undefined> {
+  private async load(scope: Scope): Promise<CachedScope | undefined> {
     const key = scopeKey(scope);
     const afterClusterTime = this.feed.position;
     // A command does not take them from its client.
@@ -238,11 +238,11 @@ export class Books implements ChangeListener {
       this.leftToMongodb.set(key, true);
       return undefined;
     }
-    return new Book(scope, atClusterTime, entries);
+    return new CachedScope(scope, atClusterTime, entries);
   }
 
   /** Brings a loaded book up to date with what happened since its snapshot, and keeps it. */
-  private keep(book: Book, { commits, outdated }: Load): Book | undefined {
+  private keep(book: CachedScope, { commits, outdated }: Load): CachedScope | undefined {
     if (outdated || commits.length > COMMITS_DURING_LOAD_MAX) return undefined;
     for (const { changes, clusterTime } of commits) {
       if (!clusterTime.greaterThan(book.asOf)) continue;
@@ -271,12 +271,12 @@ export class Books implements ChangeListener {
   }
 }
 
-function entriesOf(documents: readonly Record<string, unknown>[]): BookEntry[] | undefined {
-  const entries: BookEntry[] = [];
+function entriesOf(documents: readonly Record<string, unknown>[]): CachedMarket[] | undefined {
+  const entries: CachedMarket[] = [];
   for (const document of documents) {
-    const id = bookIdOf(document['_id']);
+    const id = orderedIdOf(document['_id']);
     if (!id) return undefined;
-    entries.push(bookEntryOf(id, document));
+    entries.push(cachedMarketOf(id, document));
   }
   return entries;
 }

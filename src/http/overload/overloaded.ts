@@ -1,8 +1,8 @@
 import type { NextFunction, Response } from 'express';
-import { DATA_HEADERS } from './answer-headers.js';
-import type { ApiRequest } from './api-request.js';
-import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
-import { requestIdOf } from './request-context.js';
+import { DATA_HEADERS } from '../response-headers.js';
+import type { ApiRequest } from '../api-request.js';
+import { Problem, PROBLEM_MEDIA_TYPE } from '../problem.js';
+import { requestIdOf } from '../request-context.js';
 
 /** Seconds: by then a burst is over. */
 const RETRY_AFTER = '1';

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { OncePer } from './once-per.js';
+import { LogThrottle } from './log-throttle.js';
 
 it('tells at once, then no sooner than the interval, with all that came in between', () => {
   let now = 5_000;
-  const failures = new OncePer(1_000, { now: () => now });
+  const failures = new LogThrottle(1_000, { now: () => now });
   expect(failures.count()).toBe(1);
   now += 999;
   expect([failures.count(), failures.count()]).toEqual([undefined, undefined]);

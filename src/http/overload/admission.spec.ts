@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Admission, ADMISSION } from './admission.js';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest } from '../api-request.js';
 
 const LOOKUP = '/v1/markets/market/fixture/x';
 

@@ -9,7 +9,7 @@ import {
   PRE_IMAGE_COLLECTIONS,
   servesAs,
   wantedIndexes,
-} from './init.js';
+} from '../database/init.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import type { Socket } from 'node:net';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest } from '../api-request.js';
 import { Places } from './places.js';
 import { Turns } from './turns.js';
 import { WaitingRoom } from './waiting-room.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Binary, Decimal128, Long, MaxKey, ObjectId, Timestamp } from 'mongodb';
-import { bookIdOf, compareIds, type BookId } from './id-order.js';
+import { orderedIdOf, compareIds, type OrderedId } from './id-order.js';
 
-const idOf = (value: unknown): BookId => {
-  const id = bookIdOf(value);
+const idOf = (value: unknown): OrderedId => {
+  const id = orderedIdOf(value);
   if (!id) throw new Error(`${String(value)} is no id for a book`);
   return id;
 };
@@ -59,7 +59,7 @@ describe('compareIds', () => {
   });
 });
 
-describe('bookIdOf', () => {
+describe('orderedIdOf', () => {
   it.each([
     [null],
     [undefined],
@@ -76,6 +76,6 @@ describe('bookIdOf', () => {
     // Broken UTF-8 reads as this character, and could be another id.
     ['a\ufffd'],
   ])('leaves %p to MongoDB', (value) => {
-    expect(bookIdOf(value)).toBeUndefined();
+    expect(orderedIdOf(value)).toBeUndefined();
   });
 });

@@ -8,10 +8,10 @@ import {
   type ServerOptions,
 } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Admission, type RequestListener } from './admission.js';
+import { Admission, type RequestListener } from './overload/admission.js';
 import type { ApiRequest } from './api-request.js';
-import { sendOverloaded } from './overloaded.js';
-import { InPortions } from './in-portions.js';
+import { sendOverloaded } from './overload/overloaded.js';
+import { InPortions } from './overload/in-portions.js';
 import { Problem } from './problem.js';
 import { requestIdOf } from './request-context.js';
 import { refuseOnSocket, TIMED_OUT, unreadable, type RefusalListener } from './socket-refusal.js';

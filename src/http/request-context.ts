@@ -1,6 +1,6 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
-import { DATA_HEADERS } from './answer-headers.js';
+import { DATA_HEADERS } from './response-headers.js';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';

@@ -1,12 +1,12 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
-import { ChangeFeed } from '../change-feed/change-feed.js';
-import type { ChangeListener, Commit } from '../change-feed/change.js';
-import { Config } from '../config.js';
-import { DatabaseInit } from '../database/database-init.js';
-import { Database } from '../database/database.js';
-import { Market } from './market.schema.js';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../../change-feed/change.js';
+import { Config } from '../../config.js';
+import { DatabaseInit } from '../../database/database-init.js';
+import { Database } from '../../database/database.js';
+import { Market } from '../market.schema.js';
 
 /** Time for whoever drops and refills to get on with it, in milliseconds. */
 const LOOK_AFTER_MS = 1_000;
@@ -16,7 +16,7 @@ const LOOK_AFTER_MS = 1_000;
  * back. It never makes the collection itself: a drop may be the first half of somebody's swap.
  */
 @Injectable()
-export class CollectionKeeper implements ChangeListener, OnApplicationShutdown {
+export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private ended = false;
 

@@ -1,21 +1,21 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
-import { aMarket } from '../../test/factories.js';
-import { Book, bookEntryOf } from './book.js';
-import { bookIdOf, type BookId } from './id-order.js';
-import type { Market } from './market.schema.js';
+import { aMarket } from '../../../test/factories.js';
+import { CachedScope, cachedMarketOf } from './cached-scope.js';
+import { orderedIdOf, type OrderedId } from './id-order.js';
+import type { Market } from '../market.schema.js';
 
-const idOf = (id: unknown): BookId => {
-  const bookId = bookIdOf(id);
+const idOf = (id: unknown): OrderedId => {
+  const bookId = orderedIdOf(id);
   if (!bookId) throw new Error('No id for a book');
   return bookId;
 };
 const entryOf = (id: string, overrides: Partial<Market> = {}) =>
-  bookEntryOf(idOf(id), { _id: id, ...aMarket({ eventId: 'e', ...overrides }) });
+  cachedMarketOf(idOf(id), { _id: id, ...aMarket({ eventId: 'e', ...overrides }) });
 const paging = { page: 1, take: 10 };
 
-describe('Book', () => {
-  let book: Book;
+describe('CachedScope', () => {
+  let book: CachedScope;
 
   const read = (query = {}) => {
     const { data, meta } = JSON.parse(book.answer({ ...paging, ...query }).body.toString());
@@ -24,7 +24,7 @@ describe('Book', () => {
 
   beforeEach(() => {
     const entries = [entryOf('b'), entryOf('d', { marketMoment: 'live' }), entryOf('f')];
-    book = new Book({ eventId: 'e' }, new Timestamp({ t: 1, i: 1 }), entries);
+    book = new CachedScope({ eventId: 'e' }, new Timestamp({ t: 1, i: 1 }), entries);
   });
 
   it('shows pages in the order of ids, with the total', () => {

@@ -1,7 +1,7 @@
 import { ObjectId } from 'mongodb';
 
 /** An `_id` that memory can hold: unique as a key, comparable as MongoDB compares. */
-export interface BookId {
+export interface OrderedId {
   readonly key: string;
   /** Place of its type in the BSON comparison order. */
   readonly rank: number;
@@ -13,8 +13,8 @@ const STRING = 2;
 /** What broken UTF-8 becomes in JavaScript: different texts in MongoDB look the same here. */
 export const REPLACEMENT_CHARACTER = '\ufffd';
 
-/** The ids that memory can hold: numbers, strings and ObjectIds. Books with others are left to MongoDB. */
-export function bookIdOf(id: unknown): BookId | undefined {
+/** The ids that memory can hold: numbers, strings and ObjectIds. MarketCache with others are left to MongoDB. */
+export function orderedIdOf(id: unknown): OrderedId | undefined {
   if (typeof id === 'number' && !Number.isNaN(id)) return { key: `n${id}`, rank: 1, value: id };
   if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) {
     return { key: `s${id}`, rank: STRING, value: id };
@@ -28,7 +28,7 @@ export function bookIdOf(id: unknown): BookId | undefined {
 }
 
 /** MongoDB's order: numbers, then strings by their UTF-8 bytes, then ObjectIds. */
-export function compareIds(one: BookId, other: BookId): number {
+export function compareIds(one: OrderedId, other: OrderedId): number {
   if (one.rank !== other.rank) return one.rank - other.rank;
   if (one.rank === STRING && typeof one.value === 'string' && typeof other.value === 'string') {
     return Buffer.compare(Buffer.from(one.value), Buffer.from(other.value));

@@ -6,8 +6,8 @@ import {
   type CommandContext,
   type RunCommand,
 } from '../common/command.js';
-import { Database } from './database.js';
-import { initDatabase, type InitItem } from './init.js';
+import { Database } from '../database/database.js';
+import { initDatabase, type InitItem } from '../database/init.js';
 import type { NewestChange } from './newest-change.js';
 import { databaseStatus, type DatabaseStatus } from './status.js';
 

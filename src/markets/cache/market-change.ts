@@ -1,20 +1,20 @@
-import type { Change } from '../change-feed/change.js';
-import { bookEntryOf, type Book, type BookEntry } from './book.js';
-import { bookIdOf, type BookId } from './id-order.js';
-import { scopeKeysOf } from './scope.js';
+import type { Change } from '../../change-feed/change.js';
+import { cachedMarketOf, type CachedScope, type CachedMarket } from './cached-scope.js';
+import { orderedIdOf, type OrderedId } from './id-order.js';
+import { scopeKeysOf } from '../scope.js';
 
 /** An update below one of the ids, as in `eventId.0`: whom it concerns can't be told. */
 const BELOW_AN_ID = /^(eventId|fixtureId)\./;
 
 /** A change as books see it. What several books need of it is made once. */
 export class MarketChange {
-  readonly id: BookId | undefined;
+  readonly id: OrderedId | undefined;
   /** The scopes that the market is in now, as far as the change tells. */
   readonly scopeKeys: readonly string[];
-  private made: BookEntry | undefined;
+  private made: CachedMarket | undefined;
 
   constructor(private readonly change: Change) {
-    this.id = change.kind === 'replaced' ? undefined : bookIdOf(change.id);
+    this.id = change.kind === 'replaced' ? undefined : orderedIdOf(change.id);
     this.scopeKeys =
       change.kind === 'stored'
         ? scopeKeysOf(change.document)
@@ -33,7 +33,7 @@ export class MarketChange {
   }
 
   /** Whether a book that is not known to hold the market might have to change. */
-  mayConcern(book: Book): boolean {
+  mayConcern(book: CachedScope): boolean {
     const { change, id } = this;
     return (
       change.kind === 'replaced' ||
@@ -47,11 +47,11 @@ export class MarketChange {
    * Brings a book up to this change.
    * @returns false when the book can't be kept
    */
-  applyTo(book: Book): boolean {
+  applyTo(book: CachedScope): boolean {
     const { change, id } = this;
     if (change.kind === 'stored' && this.scopeKeys.includes(book.key)) {
       if (!id) return false;
-      this.made ??= bookEntryOf(id, change.document);
+      this.made ??= cachedMarketOf(id, change.document);
       book.put(this.made);
       return true;
     }

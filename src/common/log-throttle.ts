@@ -1,5 +1,5 @@
 /** Counts what may happen with every request and is worth a line in the log only now and then. */
-export class OncePer {
+export class LogThrottle {
   private toldAt = -Infinity;
   private untold = 0;
 

@@ -3,7 +3,7 @@ import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
-import { Books } from '../src/markets/books.js';
+import { MarketCache } from '../src/markets/cache/market-cache.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { MarketsService } from '../src/markets/markets.service.js';
 import type { Scope } from '../src/markets/scope.js';
@@ -37,8 +37,8 @@ class Bench {
     return this.client.db(this.service.database.db.databaseName).collection('markets');
   }
 
-  get books(): Books {
-    return this.service.app.get(Books);
+  get books(): MarketCache {
+    return this.service.app.get(MarketCache);
   }
 
   get feed(): ChangeFeed {
@@ -110,7 +110,7 @@ const one = (id: string) => ({ eventId: id, name: 'a' });
 
 const namesOf = ({ data }: Shown) => data.map(({ name }) => name);
 
-describe('Books', () => {
+describe('MarketCache', () => {
   let bench: Bench;
 
   beforeAll(async () => {

@@ -1,21 +1,24 @@
 import type { Timestamp } from 'mongodb';
-import { answerOf, type Answer } from './answer.js';
-import { compareIds, type BookId } from './id-order.js';
-import { conditionsOf, FILTERED_FIELDS, meets } from './market.filters.js';
-import { marketJson } from './market-view.js';
-import { MARKET_MOMENTS, MARKET_TYPES } from './market.schema.js';
-import type { MarketsQuery } from './markets-query.dto.js';
-import { scopeKey, type Scope } from './scope.js';
+import { answerOf, type Answer } from '../answer.js';
+import { compareIds, type OrderedId } from './id-order.js';
+import { conditionsOf, FILTERED_FIELDS, meets } from '../market.filters.js';
+import { marketJson } from '../market-view.js';
+import { MARKET_MOMENTS, MARKET_TYPES } from '../market.schema.js';
+import type { MarketsQuery } from '../markets-query.dto.js';
+import { scopeKey, type Scope } from '../scope.js';
 
 /** A market as a book holds it: ready to be put into an answer. */
-export interface BookEntry {
-  readonly id: BookId;
+export interface CachedMarket {
+  readonly id: OrderedId;
   readonly json: string;
   /** What the filters look at. */
   readonly filtered: Readonly<Record<string, unknown>>;
 }
 
-export function bookEntryOf(id: BookId, stored: Readonly<Record<string, unknown>>): BookEntry {
+export function cachedMarketOf(
+  id: OrderedId,
+  stored: Readonly<Record<string, unknown>>,
+): CachedMarket {
   const filtered = Object.fromEntries(
     FILTERED_FIELDS.map((field) => [field, ourWord(stored[field])]),
   );
@@ -37,7 +40,7 @@ const OVERHEAD_BYTES = 400;
 const ANSWERS_MAX = 64;
 
 /** All markets under one event or fixture, in the order of `_id`, with the answers made from them so far. */
-export class Book {
+export class CachedScope {
   private readonly answers = new Map<string, Answer>();
   readonly key: string;
   private entriesBytes: number;
@@ -50,7 +53,7 @@ export class Book {
   constructor(
     scope: Scope,
     readonly asOf: Timestamp,
-    private readonly entries: BookEntry[],
+    private readonly entries: CachedMarket[],
   ) {
     this.key = scopeKey(scope);
     this.entriesBytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
@@ -60,11 +63,11 @@ export class Book {
     return OVERHEAD_BYTES + this.entriesBytes + this.answersBytes;
   }
 
-  has(id: BookId): boolean {
+  has(id: OrderedId): boolean {
     return this.find(id).found !== undefined;
   }
 
-  get ids(): BookId[] {
+  get ids(): OrderedId[] {
     return this.entries.map(({ id }) => id);
   }
 
@@ -84,14 +87,14 @@ export class Book {
     return answer;
   }
 
-  put(entry: BookEntry): void {
+  put(entry: CachedMarket): void {
     const { index, found } = this.find(entry.id);
     this.forgetAnswers();
     this.entriesBytes += bytesOf(entry) - bytesOf(found);
     this.entries.splice(index, found ? 1 : 0, entry);
   }
 
-  remove(id: BookId): void {
+  remove(id: OrderedId): void {
     const { index, found } = this.find(id);
     if (!found) return;
     this.forgetAnswers();
@@ -118,7 +121,7 @@ export class Book {
   }
 
   /** Where an id is, or where it would have to be. */
-  private find(id: BookId): { index: number; found: BookEntry | undefined } {
+  private find(id: OrderedId): { index: number; found: CachedMarket | undefined } {
     let low = 0;
     let high = this.entries.length;
     while (low < high) {
@@ -132,6 +135,6 @@ export class Book {
   }
 }
 
-function bytesOf(entry: BookEntry | undefined): number {
+function bytesOf(entry: CachedMarket | undefined): number {
   return entry ? ENTRY_OVERHEAD_BYTES + entry.json.length : 0;
 }
