@@ -1,4 +1,4 @@
-FROM node:24-slim AS build
+FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # No dependency needs its install script (allowScripts in package.json).
@@ -13,7 +13,7 @@ RUN --mount=type=cache,target=/root/.npm \
     && find dist node_modules -type f \
         \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 
-FROM node:24-slim
+FROM node:24.21.0-slim
 # Nothing installs packages any more, and what the package managers bring along is what scanners report.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn-* \
     /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg
@@ -28,7 +28,7 @@ ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Markets Odds Service" \
     org.opencontainers.image.description="REST microservice that lists the betting markets of an event" \
     org.opencontainers.image.licenses="MIT" \
-    org.opencontainers.image.base.name="docker.io/library/node:24-slim" \
+    org.opencontainers.image.base.name="docker.io/library/node:24.21.0-slim" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 

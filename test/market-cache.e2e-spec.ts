@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import type { Market } from '../src/markets/market.schema.js';
@@ -10,6 +9,7 @@ import type { Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { until } from './until.js';
 
 const PAGE = { page: 1, take: 100 };
 
@@ -89,14 +89,6 @@ class Bench {
     await this.service.close();
     await this.client.close();
     await this.mongod.stop();
-  }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = performance.now() + 15_000;
-  while (!(await isSo())) {
-    if (performance.now() > giveUpAt) throw new Error(`Waited in vain until ${isSo.toString()}`);
-    await delay(5);
   }
 }
 

@@ -7,7 +7,7 @@ import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const rows = measurementsOf('clock jump');
 const JUMPS = ['an hour ahead', 'an hour behind', 'back again'];

@@ -11,7 +11,7 @@ import { startProcess, type ServiceProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const rows = measurementsOf('disk full');
 

@@ -7,7 +7,7 @@ import { measurementsOf } from './measurements.js';
 import { isServed, OpenLoop, quantileMs, tally, type Outcome } from './open-loop.js';
 import { lookUp } from './paths.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 /** How long MongoDB is silent: the driver's monitors know after some 1.5 s. */
 const SILENT_MS = 10_000;

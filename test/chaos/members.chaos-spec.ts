@@ -6,7 +6,7 @@ import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { longestGapMs, OpenLoop, quantileMs, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const REQUESTS = 10_000;
 /** A fraction of what the service can do: what is lost is lost to the fault. */

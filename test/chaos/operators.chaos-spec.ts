@@ -6,7 +6,7 @@ import { ServiceProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { ask } from './open-loop.js';
 import { lookUp } from './paths.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const PASSWORD = 'S3cretPass';
 /** Long enough for a second line, if there were one. */

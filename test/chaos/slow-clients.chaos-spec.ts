@@ -12,7 +12,7 @@ import { TestMongod } from '../mongo.js';
 import { startProcess, type ServiceProcess } from '../services.js';
 import { BenchProcess } from './bench-process.js';
 import { measurementsOf } from './measurements.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const MARKETS = 5_000;
 const ATTACK = { silent: 2_400, dripping: 2_400, notReading: 200 };

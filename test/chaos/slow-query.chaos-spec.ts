@@ -7,7 +7,7 @@ import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { OpenLoop, quantileMs, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
-import { until } from './until.js';
+import { until } from '../until.js';
 
 const slow = measurementsOf('slow query');
 const exhausted = measurementsOf('pool exhausted');
