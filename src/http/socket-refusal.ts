@@ -33,13 +33,19 @@ const refused = new WeakSet<HttpSocket>();
 export function refuseOnSocket(socket: HttpSocket, problem: Problem, tell: RefusalListener): void {
   // The parser tells its failure anew for whatever else comes in.
   if (refused.has(socket)) return;
+  refused.add(socket);
+  // Node takes its own listener off after CONNECT, and an error that nobody listens to ends the process.
+  socket.on('error', () => socket.destroy());
+  refuseWhenDue(socket, problem, tell);
+}
+
+function refuseWhenDue(socket: HttpSocket, problem: Problem, tell: RefusalListener): void {
   const answer = socket._httpMessage;
   if (answer?.req.complete) {
     // To an earlier request, in which nothing is wrong.
-    answer.once('close', () => refuseOnSocket(socket, problem, tell));
+    answer.once('close', () => refuseWhenDue(socket, problem, tell));
     return;
   }
-  refused.add(socket);
   if (!socket.writable || answer?.headersSent) {
     socket.destroy();
     return;

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Random } from './coherence/random.js';
+import { testDatabaseUri } from './mongo.js';
+import { startProcess, type ServiceProcess } from './services.js';
+
+/** Printed when the service fails: `FUZZ_SEED=… npm run jest -- test/connection-fuzz` asks the same again. */
+const SEED = Number(process.env['FUZZ_SEED'] || Date.now() % 2 ** 32);
+const CONNECTIONS = 400;
+const AT_A_TIME = 40;
+
+/** After so long a client leaves, whatever it was going to send. Milliseconds. */
+const PATIENCE_MS = 200;
+
+const PATH = '/v1/markets/market/fixture/fuzzed?take=100';
+
+let service: ServiceProcess;
+
+beforeAll(async () => {
+  service = await startProcess(testDatabaseUri());
+});
+
+afterAll(() => service.stop());
+
+it.each([
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['Upgrade', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+  ['a request that is none', 'nonsense\r\n\r\n'],
+])('outlives a client that resets its connection after %s', async (_name, bytes) => {
+  for (let count = 0; count < 20; count++) {
+    const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
+    socket.write(bytes);
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+  }
+  await expectAlive();
+});
+
+it('says nothing about garbage that comes behind a request under way', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
+  socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
+  await once(socket, 'readable');
+  for (let count = 0; count < 20; count++) {
+    socket.write('nonsense\r\n\r\n');
+    expect((await fetch(`${service.url}/health/live`)).status).toBe(200);
+  }
+  socket.destroy();
+  await expectAlive();
+});
+
+it(`outlives connections that do whatever comes to mind (seed ${SEED})`, async () => {
+  const random = new Random(SEED);
+  for (let done = 0; done < CONNECTIONS; done += AT_A_TIME) {
+    const seeds = Array.from({ length: AT_A_TIME }, () => random.below(2 ** 32));
+    await Promise.all(seeds.map((seed) => misbehave(new Random(seed))));
+  }
+  await expectAlive();
+}, 30_000);
+
+/** It answers, and said nothing but log lines below the level of an error. */
+async function expectAlive(): Promise<void> {
+  expect((await fetch(`${service.url}/health/live`)).status).toBe(200);
+  expect(service.hasEnded).toBe(false);
+  expect(service.stderr).toEqual([]);
+  const levels = service.stdout.map((line) => (JSON.parse(line) as { level: string }).level);
+  expect(levels.filter((level) => level === 'error' || level === 'fatal')).toEqual([]);
+}
+
+async function misbehave(random: Random): Promise<void> {
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined).on('end', () => socket.end());
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const giveUp = setTimeout(() => socket.destroy(), PATIENCE_MS);
+  if (random.chance(0.8)) socket.resume();
+  for (const part of partsOf(random)) {
+    if (!socket.writable) break;
+    socket.write(part, 'latin1');
+    for (let turns = random.below(4); turns > 0; turns--) await nextTurn();
+  }
+  end(socket, random.below(5));
+  await closed;
+  clearTimeout(giveUp);
+}
+
+function end(socket: Socket, way: number): void {
+  if (way === 0) socket.end();
+  if (way === 1) socket.resetAndDestroy();
+  if (way === 2) socket.destroy();
+  if (way === 3) socket.once('data', () => socket.resetAndDestroy());
+  if (way === 4) socket.once('data', () => socket.end());
+}
+
+/** Some requests in a row, cut anywhere, and the last maybe not whole. */
+function partsOf(random: Random): string[] {
+  const requests = Array.from({ length: 1 + random.below(5) }, () => requestOf(random)).join('');
+  const whole = random.chance(0.3) ? requests.slice(0, random.below(requests.length)) : requests;
+  const parts: string[] = [];
+  for (let rest = whole; rest !== ''; rest = rest.slice(parts.at(-1)?.length)) {
+    parts.push(rest.slice(0, 1 + random.below(random.chance(0.5) ? 20 : rest.length)));
+  }
+  return parts;
+}
+
+const METHODS = ['GET', 'GET', 'GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'];
+const TARGETS = [PATH, PATH, '/health/live', '/metrics', '/docs/', '/docs/swagger-ui-bundle.js'];
+const MORE_TARGETS = ['/openapi.json', '/nothing', '*', 'a:1', 'http://a/health/live', '/%zz?%'];
+const VERSIONS = ['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', 'http/1.1', ''];
+const HEADERS = [
+  'Connection: close',
+  'Connection: Upgrade\r\nUpgrade: h2c',
+  'Expect: 100-continue',
+  'Expect: everything',
+  'Content-Length: 5',
+  'Transfer-Encoding: chunked',
+  'Accept-Encoding: gzip, br',
+  'If-None-Match: *',
+  'X-Request-Id: mine',
+  'Host: b',
+  'no header at all',
+  'X-Empty:',
+];
+const BODIES = ['', '', '', 'hello', '5\r\nhello\r\n0\r\n\r\n', '5\r\nhel', 'zz\r\n', '\0\r\n\r\n'];
+
+function requestOf(random: Random): string {
+  if (random.chance(0.05)) return 'nonsense\r\n\r\n';
+  const line = [
+    random.pick(METHODS),
+    random.pick([...TARGETS, ...MORE_TARGETS]),
+    random.pick(VERSIONS),
+  ];
+  const headers = [
+    ...(random.chance(0.9) ? ['Host: a'] : []),
+    ...(random.chance(0.7) ? [`X-API-Key: ${service.key}`] : []),
+    ...Array.from({ length: random.below(3) }, () => random.pick(HEADERS)),
+  ];
+  return `${line.join(' ')}\r\n${headers.map((each) => `${each}\r\n`).join('')}\r\n${random.pick(BODIES)}`;
+}
