@@ -69,6 +69,7 @@ describe('keys create', () => {
       expiresAt: null,
       revokedAt: null,
       rateLimit: null,
+      streams: null,
       rotatedFrom: null,
       rotatedTo: null,
     });
@@ -77,10 +78,10 @@ describe('keys create', () => {
     await service.getOpen('/v1/markets/market/fixture/x').set('X-API-Key', key).expect(200);
   });
 
-  it('takes an end and a limit', async () => {
-    const shown = await create('--expires-in', '90d', '--rate-limit', '0');
+  it('takes an end and limits', async () => {
+    const shown = await create('--expires-in', '90d', '--rate-limit', '0', '--streams', '3');
     expect(Date.parse(shown.expiresAt) - Date.parse(shown.createdAt)).toBe(90 * DAY_MS);
-    expect(shown).toMatchObject({ rateLimit: 0 });
+    expect(shown).toMatchObject({ rateLimit: 0, streams: 3 });
   });
 
   it.each([
@@ -92,6 +93,7 @@ describe('keys create', () => {
     ['a duration without a unit', ['--name', 'a', '--expires-in', '90']],
     ['a broken duration', ['--name', 'a', '--expires-in', '1.5h']],
     ['a negative limit', ['--name', 'a', '--rate-limit', '-1']],
+    ['a broken number of streams', ['--name', 'a', '--streams', '1.5']],
     ['an unknown option', ['--name', 'a', '--admin']],
     ['a stray word', ['--name', 'a', 'b']],
   ])('is wrong usage with %s', async (_what, args) => {
@@ -101,12 +103,12 @@ describe('keys create', () => {
 
 describe('keys list', () => {
   it('shows every key and no secret', async () => {
-    const { id, key } = await create('--rate-limit', '7');
+    const { id, key } = await create('--rate-limit', '7', '--streams', '3');
     const { json, text } = await run('list');
     expect(json).toContainEqual(
       expect.objectContaining({ id, name: 'Punter Ltd', state: 'active', rateLimit: 7 }),
     );
-    expect(text).toMatch(new RegExp(`^${id}  Punter Ltd  active  \\S+  never  +7$`, 'm'));
+    expect(text).toMatch(new RegExp(`^${id}  Punter Ltd  active  \\S+  never  +7  +3$`, 'm'));
     for (const shown of [JSON.stringify(json), text]) {
       expect(shown).not.toContain(key.slice(17, 49));
       expect(shown).not.toContain(hashKey(key));
@@ -137,10 +139,15 @@ describe('keys revoke', () => {
 
 describe('keys rotate', () => {
   it('replaces a key; the old one ends after the overlap', async () => {
-    const old = await create('--rate-limit', '7');
+    const old = await create('--rate-limit', '7', '--streams', '3');
     const { json } = await run('rotate', old.id, '--overlap', '2h');
     const { id, key } = json;
-    expect(json).toMatchObject({ name: 'Punter Ltd', rateLimit: 7, rotatedFrom: old.id });
+    expect(json).toMatchObject({
+      name: 'Punter Ltd',
+      rateLimit: 7,
+      streams: 3,
+      rotatedFrom: old.id,
+    });
     expect(keyIdOf(key)).toBe(id);
     expect(await endOf(old.id)).toBeCloseTo(Date.now() + DAY_MS / 12, -4);
   });

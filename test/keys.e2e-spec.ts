@@ -301,6 +301,59 @@ describe('checking a key', () => {
   });
 });
 
+const recheck = (key: string) => service.app.get(KeyVerifier).recheck(keyIdOf(key) ?? '');
+
+describe('checking again a key that has been let in', () => {
+  it('costs one query a second, however many ask how often', async () => {
+    const inUse = await Promise.all(Array.from({ length: 300 }, () => newKey()));
+    await Promise.all(inUse.map(recheck));
+    const from = performance.now();
+    const clock = jest.spyOn(performance, 'now');
+    const queries = await keyQueriesDuring(async () => {
+      for (let ms = 0; ms < 3_000; ms += 10) {
+        clock.mockReturnValue(from + ms);
+        const asked = inUse.filter((_key, index) => index % 50 === (ms / 10) % 50);
+        expect(new Set(await Promise.all(asked.map(recheck)))).toEqual(new Set([true]));
+      }
+    });
+    expect(queries).toBeLessThanOrEqual(3);
+  });
+
+  it.each<[what: string, end: (id: string) => Promise<unknown>]>([
+    ['revoked', (id) => keys.revoke(id)],
+    ['gone', (id) => storedKeys().deleteOne({ _id: id as never })],
+    [
+      'expired',
+      (id) => storedKeys().updateOne({ _id: id as never }, { $set: { expiresAt: new Date(0) } }),
+    ],
+  ])('learns within a second that it is %s', async (_what, end) => {
+    // The test's own app follows changes: without them the age of the record alone must do.
+    const { mongodbUri } = service.config;
+    const other = await createTestApp({ mongodbUri, cacheMaxMb: 0 });
+    try {
+      const verifier = other.app.get(KeyVerifier);
+      jest.spyOn(verifier, 'forget').mockReturnValue();
+      jest.spyOn(verifier, 'update').mockReturnValue();
+      const id = keyIdOf(await newKey()) ?? '';
+      expect(await verifier.recheck(id)).toBe(true);
+      await end(id);
+      const now = performance.now();
+      jest.spyOn(performance, 'now').mockReturnValue(now + 1_000);
+      expect(await verifier.recheck(id)).toBe(false);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('is false for one that never was', async () => {
+    expect(await recheck(generateKey())).toBe(false);
+  });
+});
+
+function storedKeys() {
+  return service.database.connection.collection('api_keys');
+}
+
 describe('a revoked key', () => {
   it('is dead within 2 seconds everywhere, in use or not', async () => {
     const { mongodbUri } = service.config;
@@ -427,6 +480,7 @@ describe('while MongoDB is away', () => {
     expect((await withHeader(known, cutOff.url)).status).toBe(200);
     await mongod.kill(signal);
 
+    expect(await verifier.recheck(keyIdOf(unused) ?? '')).toBeUndefined();
     const unknown = await withHeader(unused, cutOff.url);
     expect(unknown.status).toBe(503);
     expect(unknown.headers.get('Retry-After')).toMatch(/^[1-9]\d*$/);

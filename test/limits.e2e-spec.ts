@@ -11,7 +11,9 @@ import {
 import type { CommandStartedEvent } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
-import { generateKey } from '../src/api-keys/key-form.js';
+import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { RequestLimit } from '../src/api-keys/request-limit.js';
+import type { Problem } from '../src/http/problem.js';
 import { createTestApp, type TestApp } from './app.js';
 import { testDatabaseUri } from './mongo.js';
 import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
@@ -180,6 +182,65 @@ describe('the limit of a key', () => {
   });
 });
 
+/** A request, and then the charge of a step behind the guards: its status and limit as the headers tell them. */
+async function askFor(cost: number, key: string, rateLimit: number, { app } = service) {
+  const request = { apiKey: { id: keyIdOf(key) ?? '', name: '', rateLimit }, answerHeaders: {} };
+  const limit = app.get(RequestLimit);
+  try {
+    await limit.take(request);
+    await limit.charge(request, cost);
+    return { status: 200, ...request.answerHeaders };
+  } catch (error) {
+    const problem = error as Problem;
+    return { status: problem.getStatus(), ...problem.headers };
+  }
+}
+
+describe('a request that costs more than one', () => {
+  it('takes it at once', async () => {
+    const key = await newKey(10);
+    expect(await askFor(4, key, 10)).toMatchObject({
+      status: 200,
+      RateLimit: '"default";r=6;t=60',
+    });
+    expect((await limitOf(ask(key))).limit).toBe('"default";r=5;t=60');
+    expect(await askFor(5, key, 10)).toMatchObject({
+      status: 200,
+      RateLimit: '"default";r=0;t=60',
+    });
+    expect((await limitOf(ask(key))).status).toBe(429);
+  });
+
+  it('takes nothing where less is left, and says when more is', async () => {
+    const key = await newKey(10);
+    await askFor(7, key, 10);
+    expect(await askFor(4, key, 10)).toEqual({
+      status: 429,
+      'RateLimit-Policy': '"default";q=10;w=60',
+      RateLimit: '"default";r=3;t=60',
+      'Retry-After': '60',
+    });
+    expect((await limitOf(ask(key))).limit).toBe('"default";r=2;t=60');
+  });
+
+  it('takes all that is left from a key whose whole limit is below it', async () => {
+    const key = await newKey(3);
+    await ask(key);
+    expect(await askFor(5, key, 3)).toMatchObject({ status: 200, RateLimit: '"default";r=0;t=60' });
+    expect((await askFor(5, key, 3)).status).toBe(429);
+  });
+
+  it('is free without a limit', async () => {
+    expect(await askFor(50, await newKey(0), 0)).toEqual({ status: 200 });
+  });
+
+  it('is never granted twice to two at once', async () => {
+    const key = await newKey(10);
+    const many = await Promise.all(Array.from({ length: 5 }, () => askFor(4, key, 10)));
+    expect(many.filter(({ status }) => status === 200)).toHaveLength(2);
+  });
+});
+
 describe('refused keys from one address', () => {
   // A sixtieth of it, rounded up, is 2.
   const limit = 61;
@@ -278,6 +339,16 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     expect(refused.status).toBe(429);
     expect(Number(refused.retryAfter)).toBeGreaterThan(50);
     expect(Number(refused.retryAfter)).toBeLessThanOrEqual(60);
+  });
+
+  it('holds for what costs more than one, too', async () => {
+    const key = await newKey(10);
+    const asked = [0, 1, 0, 1, 0].map((replica) => askFor(4, key, 10, replicas[replica]));
+    const granted = (await Promise.all(asked)).filter(({ status }) => status === 200);
+    expect(granted.length).toBeLessThanOrEqual(2);
+    for (const { status } of await Promise.all([1, 2].map(() => askFor(40, key, 10, replicas[0]))))
+      expect([200, 429]).toContain(status);
+    expect((await askFor(1, key, 10, replicas[1])).status).toBe(429);
   });
 
   it.each([

@@ -52,10 +52,10 @@ export class ApiKeyGuard implements CanActivate {
     const recalled = this.verifier.recall(key);
     if (typeof recalled === 'object') return recalled;
     const address = request.ip ?? '';
-    if (!this.verifier.wasGood(key)) await this.failedKeys.check(address);
+    if (!this.verifier.wasGood(key)) this.failedKeys.check(address);
     const verdict = recalled ?? (await this.verifier.lookUp(key));
     if (typeof verdict === 'object') return verdict;
-    await this.failedKeys.count(address);
+    this.failedKeys.count(address);
     throw refuse(request, verdict);
   }
 }

@@ -6,6 +6,8 @@ export interface ApiKey {
   readonly name: string;
   /** Requests per minute, 0: no limit. Unset: the server's default. */
   readonly rateLimit?: number;
+  /** Streams open at a time. Unset: the server's default. */
+  readonly streams?: number;
 }
 
 /** A key at rest: everything but the key itself. */
@@ -32,6 +34,9 @@ export class StoredApiKey {
 
   @Prop({ type: Number })
   readonly rateLimit?: number;
+
+  @Prop({ type: Number })
+  readonly streams?: number;
 
   /** Id of the key that takes its place. */
   @Prop({ type: String })

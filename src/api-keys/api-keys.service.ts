@@ -10,6 +10,8 @@ export interface NewKey {
   readonly expiresInMs?: number;
   /** Requests per minute, 0: no limit. Unset: the server's default. */
   readonly rateLimit?: number;
+  /** Streams open at a time. Unset: the server's default. */
+  readonly streams?: number;
 }
 
 /** A key just made: the only moment at which it is seen. */
@@ -27,10 +29,10 @@ export class KeyFault extends Error {}
 export class ApiKeysService {
   constructor(@InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>) {}
 
-  async create({ name, expiresInMs, rateLimit }: NewKey): Promise<IssuedKey> {
+  async create({ name, expiresInMs, rateLimit, streams }: NewKey): Promise<IssuedKey> {
     const createdAt = new Date();
     const expiresAt = expiresInMs ? new Date(createdAt.getTime() + expiresInMs) : undefined;
-    return this.issue({ name, createdAt, expiresAt, rateLimit });
+    return this.issue({ name, createdAt, expiresAt, rateLimit, streams });
   }
 
   /** All keys, the newest last. */
@@ -45,7 +47,7 @@ export class ApiKeysService {
   }
 
   /**
-   * Makes a key of the same name, limit and length of life that takes the place of another, which goes on
+   * Makes a key of the same name, limits and length of life that takes the place of another, which goes on
    * working for the overlap.
    */
   async rotate(id: string, { overlapMs }: { readonly overlapMs: number }): Promise<IssuedKey> {
@@ -57,6 +59,7 @@ export class ApiKeysService {
       createdAt,
       expiresAt: old.expiresAt && new Date(+createdAt + (+old.expiresAt - +old.createdAt)),
       rateLimit: old.rateLimit,
+      streams: old.streams,
       rotatedFrom: id,
     });
     // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.

@@ -19,24 +19,24 @@ export class FailedKeys {
   constructor(@Inject(Config) private readonly config: Config) {}
 
   /** @throws Problem `rate_limited` when too many keys from this address were refused */
-  async check(address: string): Promise<void> {
+  check(address: string): void {
     const limit = this.config.authFailuresPerMinute;
     if (limit === 0) return;
-    const used = (await this.minute.get(address))?.consumedPoints ?? 0;
+    const used = this.minute.used(address);
     if (used < limit) return;
-    const second = await this.second.get(address);
-    if (!second || second.consumedPoints < Math.ceil(limit / 60)) return;
+    if (this.second.used(address) < Math.ceil(limit / 60)) return;
     throw rateLimited('Too many requests with bad keys came from your address. Please wait.', {
       policy: 'failed-keys',
       limit,
       windowSeconds: 60,
       used,
-      msLeft: second.msBeforeNext,
+      msLeft: 1_000,
     });
   }
 
-  async count(address: string): Promise<void> {
+  count(address: string): void {
     if (this.config.authFailuresPerMinute === 0) return;
-    await Promise.all([this.minute.penalty(address), this.second.penalty(address)]);
+    this.minute.add(address);
+    this.second.add(address);
   }
 }

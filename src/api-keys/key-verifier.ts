@@ -49,7 +49,6 @@ export class KeyVerifier {
   private readonly lookups = new Map<string, Promise<Remembered | undefined>>();
   private nextRead: PendingRead | undefined;
   private forgottenAt = -Infinity;
-  private refreshing = false;
   private lastRefreshAt = -Infinity;
 
   constructor(
@@ -66,7 +65,7 @@ export class KeyVerifier {
     const age = performance.now() - remembered.readAt;
     if (age >= TRUST_MS) return undefined;
     remembered.usedSince = true;
-    if (age >= REFRESH_AFTER_MS) void this.refresh();
+    if (age >= REFRESH_AFTER_MS) this.refresh();
     return judge(remembered, key);
   }
 
@@ -83,9 +82,27 @@ export class KeyVerifier {
   async lookUp(key: string): Promise<ApiKey | Refusal> {
     const id = keyIdOf(key);
     if (!id) return 'malformed';
-    const lookup = this.lookups.get(id) ?? this.startLookup(id);
-    const remembered = await lookup;
+    const remembered = await this.readOnce(id);
     return remembered ? judge(remembered, key) : 'unknown';
+  }
+
+  /**
+   * Whether a key that was good is so still, as of a second ago at most: false when it is revoked, expired or
+   * gone, undefined when MongoDB can't tell. Asked often and for many keys it costs a query a second.
+   */
+  async recheck(id: string): Promise<boolean | undefined> {
+    const remembered = this.known.get(id);
+    if (remembered) remembered.usedSince = true;
+    if (remembered && performance.now() - remembered.readAt < REFRESH_AFTER_MS) {
+      return endOf(remembered.record) === undefined;
+    }
+    this.refresh();
+    try {
+      const found = await this.readOnce(id);
+      return found !== undefined && endOf(found.record) === undefined;
+    } catch {
+      return remembered && endOf(remembered.record) ? false : undefined;
+    }
   }
 
   /** Drops what is remembered of an id, and what reads that have begun will bring: its record has changed. */
@@ -108,7 +125,9 @@ export class KeyVerifier {
     this.unknown.clear();
   }
 
-  private startLookup(id: string): Promise<Remembered | undefined> {
+  private readOnce(id: string): Promise<Remembered | undefined> {
+    const underWay = this.lookups.get(id);
+    if (underWay) return underWay;
     this.nextRead ??= this.startRead();
     this.nextRead.ids.push(id);
     const lookup = this.nextRead.found
@@ -129,18 +148,12 @@ export class KeyVerifier {
   }
 
   /** Reads again the keys that were used since their last read. Fails in silence: requests will tell. */
-  private async refresh(): Promise<void> {
+  private refresh(): void {
     const now = performance.now();
-    if (this.refreshing || now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
-    this.refreshing = true;
+    if (now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
     this.lastRefreshAt = now;
-    const used = [...this.known.entries()].filter(([, remembered]) => remembered.usedSince);
-    try {
-      await this.read(used.map(([id]) => id));
-    } catch {
-      // Once the records are too old to be believed, requests read them and learn what is wrong.
-    } finally {
-      this.refreshing = false;
+    for (const [id, { usedSince }] of this.known.entries()) {
+      if (usedSince) this.readOnce(id).catch(() => undefined);
     }
   }
 
@@ -191,13 +204,21 @@ export class KeyVerifier {
   }
 }
 
-function publicPart({ _id: id, name, rateLimit }: StoredApiKey): ApiKey {
-  return { id, name, ...(typeof rateLimit === 'number' && { rateLimit }) };
+function publicPart({ _id: id, name, rateLimit, streams }: StoredApiKey): ApiKey {
+  return {
+    id,
+    name,
+    ...(typeof rateLimit === 'number' && { rateLimit }),
+    ...(typeof streams === 'number' && { streams }),
+  };
 }
 
 function judge({ record, apiKey }: Remembered, key: string): ApiKey | Refusal {
   if (!matchesHash(key, record.hash)) return 'unknown';
-  if (record.revokedAt) return 'revoked';
-  if (record.expiresAt && record.expiresAt.getTime() <= Date.now()) return 'expired';
-  return apiKey;
+  return endOf(record) ?? apiKey;
+}
+
+function endOf({ revokedAt, expiresAt }: StoredApiKey): 'revoked' | 'expired' | undefined {
+  if (revokedAt) return 'revoked';
+  return expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : undefined;
 }

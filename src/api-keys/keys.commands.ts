@@ -18,6 +18,7 @@ interface CreateOptions {
   readonly name: string;
   readonly expiresIn?: number;
   readonly rateLimit?: number;
+  readonly streams?: number;
 }
 
 interface RotateOptions {
@@ -41,6 +42,11 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
       "requests per minute, 0 for no limit (default: the server's)",
       parseWholeNumber,
     )
+    .option(
+      '--streams <number>',
+      "streams open at a time, 0 for none (default: the server's)",
+      parseWholeNumber,
+    )
     .action(run(create));
   keys.command('list').description('Show all keys, without their secrets.').action(run(list));
   keys
@@ -50,7 +56,7 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
     .action(run(revoke));
   keys
     .command('rotate')
-    .description('Make a key of the same name and limit that takes the place of another.')
+    .description('Make a key of the same name and limits that takes the place of another.')
     .argument('<id>', 'id of the key to replace')
     .addOption(
       new Option('--overlap <duration>', 'how long the old key still works')
@@ -61,22 +67,23 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
 }
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
-  const { name, expiresIn: expiresInMs, rateLimit } = options;
+  const { name, expiresIn: expiresInMs, rateLimit, streams } = options;
   const service = context.app.get(ApiKeysService);
-  showOnce(context, await service.create({ name, expiresInMs, rateLimit }));
+  showOnce(context, await service.create({ name, expiresInMs, rateLimit, streams }));
 }
 
 async function list(context: CommandContext): Promise<void> {
   const records = await context.app.get(ApiKeysService).list();
-  const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE'];
+  const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE', 'STREAMS'];
   const keys = records.map(shown);
-  const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit }) => [
+  const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit, streams }) => [
     id,
     printable(name),
     state,
     createdAt,
     expiresAt ?? 'never',
     String(rateLimit ?? 'default'),
+    String(streams ?? 'default'),
   ]);
   context.print({ json: keys, text: formatTable([heading, ...rows]) });
 }
@@ -107,6 +114,7 @@ function shown({ _id: id, ...record }: StoredApiKey) {
     expiresAt: record.expiresAt?.toISOString() ?? null,
     revokedAt: record.revokedAt?.toISOString() ?? null,
     rateLimit: record.rateLimit ?? null,
+    streams: record.streams ?? null,
     rotatedFrom: record.rotatedFrom ?? null,
     rotatedTo: record.rotatedTo ?? null,
   };

@@ -6,9 +6,9 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { Config } from '../config.js';
-import { WindowCounter } from './window-counter.js';
+import { WindowCounter, type Count } from './window-counter.js';
 
 export const WINDOW_SECONDS = 60;
 const MAX_KEYS = 100_000;
@@ -58,16 +58,19 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
     this.redis?.disconnect();
   }
 
-  /** Counts one more request of a key. */
-  async count(id: string): Promise<RateLimiterRes> {
-    if (!this.shared) return this.own.penalty(id);
+  /** Counts points of a key, or takes them back if they are negative. At once, unless Redis counts. */
+  add(id: string, points = 1): Count | Promise<Count> {
+    return this.shared ? this.addInRedis(this.shared, id, points) : this.own.add(id, points);
+  }
+
+  private async addInRedis(shared: RateLimiterRedis, id: string, points: number): Promise<Count> {
     try {
-      const count = await this.shared.penalty(id);
+      const { consumedPoints, msBeforeNext } = await shared.penalty(id, points);
       this.redisAnswered();
-      return count;
+      return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
     } catch (error) {
       this.redisFailed(error);
-      return this.own.penalty(id);
+      return this.own.add(id, points);
     }
   }
 

@@ -15,51 +15,53 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-async function count(name: string): Promise<[used: number, msLeft: number]> {
-  const { consumedPoints, msBeforeNext } = await counter.penalty(name);
-  return [consumedPoints, msBeforeNext];
-}
-
 describe('WindowCounter', () => {
-  it('counts each name by itself, in a window that begins with the first', async () => {
-    expect(await count('a')).toEqual([1, 60_000]);
+  it('counts each name by itself, in a window that begins with the first', () => {
+    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
     now += 10_000;
-    expect(await count('a')).toEqual([2, 50_000]);
-    expect(await count('b')).toEqual([1, 60_000]);
+    expect(counter.add('a', 3)).toEqual({ used: 4, msLeft: 50_000 });
+    expect(counter.add('b')).toEqual({ used: 1, msLeft: 60_000 });
   });
 
-  it('starts anew when the time it told has passed, and not before', async () => {
-    await count('a');
+  it('starts anew when the time it told has passed, and not before', () => {
+    counter.add('a');
     now += 60_000;
-    expect(await count('a')).toEqual([2, 0]);
+    expect(counter.add('a')).toEqual({ used: 2, msLeft: 0 });
     now += 1;
-    expect(await count('a')).toEqual([1, 60_000]);
+    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
   });
 
-  it('tells the count without counting', async () => {
-    expect(await counter.get('a')).toBeNull();
-    await count('a');
-    now += 1_000;
-    expect(await counter.get('a')).toMatchObject({ consumedPoints: 1, msBeforeNext: 59_000 });
-    now += 60_000;
-    expect(await counter.get('a')).toBeNull();
+  it('takes points back, and never more than were counted', () => {
+    counter.add('a', 5);
+    expect(counter.add('a', -2)).toMatchObject({ used: 3 });
+    now += 60_001;
+    expect(counter.add('a', -3)).toMatchObject({ used: 0 });
+  });
+
+  it('tells the count without counting', () => {
+    expect(counter.used('a')).toBe(0);
+    counter.add('a');
+    expect([counter.used('a'), counter.used('a')]).toEqual([1, 1]);
+    now += 60_001;
+    expect(counter.used('a')).toBe(0);
   });
 
   it.each([
     ['forward', HOUR],
     ['back', -HOUR],
-  ])('does not heed a wall clock that jumps %s', async (_direction, jump) => {
-    await count('a');
+  ])('does not heed a wall clock that jumps %s', (_direction, jump) => {
+    counter.add('a');
     const wallClock = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(wallClock + jump);
     now += 20_000;
-    expect(await count('a')).toEqual([2, 40_000]);
+    expect(counter.add('a')).toEqual({ used: 2, msLeft: 40_000 });
     now += 40_001;
-    expect(await count('a')).toEqual([1, 60_000]);
+    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
   });
 
-  it('holds a bounded number of names', async () => {
-    for (let name = 0; name < 1_000; name += 1) await count(`n${name}`);
-    expect(counter.dump().storage).toHaveLength(3);
+  it('holds a bounded number of names', () => {
+    for (let name = 0; name < 1_000; name += 1) counter.add(`n${name}`);
+    const names = Array.from({ length: 1_000 }, (_, name) => `n${name}`);
+    expect(names.filter((name) => counter.used(name) > 0)).toEqual(['n997', 'n998', 'n999']);
   });
 });

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 
 interface WindowCounterOptions {
   readonly windowMs: number;
@@ -8,39 +7,33 @@ interface WindowCounterOptions {
   readonly clock?: { now(): number };
 }
 
+/** What a name has used of the window that it is in. */
+export interface Count {
+  readonly used: number;
+  readonly msLeft: number;
+}
+
 /**
- * Counts by name, in windows that begin with a name's first count. The library counts; a monotonic clock
- * tells when a window ends, since the library's own is the wall clock, whose jumps free callers or lock them
- * out.
+ * Counts by name, in windows that begin with a name's first count. A monotonic clock tells when a window ends:
+ * jumps of the wall clock would free callers or lock them out.
  */
-export class WindowCounter extends RateLimiterMemory {
-  private readonly windows: LRUCache<string, true>;
+export class WindowCounter {
+  private readonly windows: LRUCache<string, { used: number }>;
 
   constructor({ windowMs, maxNames, clock = performance }: WindowCounterOptions) {
-    // Duration 0: no count ends by the library's clock. Points 0: the library judges nothing.
-    super({ points: 0, duration: 0 });
-    this.windows = new LRUCache({
-      max: maxNames,
-      ttl: windowMs,
-      ttlResolution: 0,
-      perf: clock,
-      dispose: (_window, name) => void this.delete(name),
-    });
+    this.windows = new LRUCache({ max: maxNames, ttl: windowMs, ttlResolution: 0, perf: clock });
   }
 
-  /** Counts one more. */
-  override async penalty(name: string): Promise<RateLimiterRes> {
-    if (!this.windows.get(name)) this.windows.set(name, true);
-    return this.withTimeLeft(name, await super.penalty(name));
+  /** Counts points more, or fewer if they are negative. */
+  add(name: string, points = 1): Count {
+    let window = this.windows.get(name);
+    if (!window) this.windows.set(name, (window = { used: 0 }));
+    window.used = Math.max(window.used + points, 0);
+    return { used: window.used, msLeft: this.windows.getRemainingTTL(name) };
   }
 
   /** What is counted now. */
-  override async get(name: string): Promise<RateLimiterRes | null> {
-    const count = this.windows.get(name) && (await super.get(name));
-    return count ? this.withTimeLeft(name, count) : null;
-  }
-
-  private withTimeLeft(name: string, { consumedPoints }: RateLimiterRes): RateLimiterRes {
-    return new RateLimiterRes(0, this.windows.getRemainingTTL(name), consumedPoints);
+  used(name: string): number {
+    return this.windows.get(name)?.used ?? 0;
   }
 }

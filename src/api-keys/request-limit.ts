@@ -1,0 +1,78 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Config } from '../config.js';
+import type { ApiRequest } from '../http/api-request.js';
+import { rateLimited, rateLimitHeaders, type RateLimitState } from './rate-limited.js';
+import { RequestCounter, WINDOW_SECONDS } from './request-counter.js';
+import type { Count } from './window-counter.js';
+
+type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
+
+/** The requests per minute of each key, over all routes that need one. */
+@Injectable()
+export class RequestLimit {
+  constructor(
+    private readonly counter: RequestCounter,
+    @Inject(Config) private readonly config: Config,
+  ) {}
+
+  /**
+   * Counts a request, at once unless Redis counts.
+   * @throws Problem `rate_limited`
+   */
+  take(request: Limited): void | Promise<void> {
+    const { id, limit } = this.limitOf(request);
+    if (limit === 0) return;
+    const count = this.counter.add(id);
+    if (count instanceof Promise)
+      return count.then((later) => admit(request, stateOf(later, limit)));
+    admit(request, stateOf(count, limit));
+  }
+
+  /**
+   * Takes the rest of what a request costs, which was counted as 1 already. Where less is left nothing is taken,
+   * that 1 neither; but a key whose whole limit is below the cost pays with all that is left.
+   * @throws Problem `rate_limited`
+   */
+  async charge(request: Limited, cost: number): Promise<void> {
+    const { id, limit } = this.limitOf(request);
+    const rest = cost - 1;
+    if (limit === 0 || rest <= 0) return;
+    const added = this.counter.add(id, rest);
+    // Without Redis no other request comes between taking and giving back.
+    const taken = added instanceof Promise ? await added : added;
+    const excess = taken.used - limit;
+    if (excess <= 0) return admit(request, stateOf(taken, limit));
+    if (cost > limit) {
+      // Never more than was taken here: others may take and give back at the same time.
+      const left = await this.giveBack(id, Math.min(excess, rest), taken);
+      return admit(request, { ...stateOf(left, limit), used: limit });
+    }
+    const left = await this.giveBack(id, cost, taken);
+    throw refusal(stateOf(left, limit));
+  }
+
+  private limitOf({ apiKey }: Limited): { id: string; limit: number } {
+    if (!apiKey) return { id: '', limit: 0 };
+    return { id: apiKey.id, limit: apiKey.rateLimit ?? this.config.rateLimitPerMinute };
+  }
+
+  /** Not at the very end of a window: what is given back would enlarge the next one. */
+  private async giveBack(id: string, points: number, taken: Count): Promise<Count> {
+    return taken.msLeft < WINDOW_ENDS_MS ? taken : this.counter.add(id, -points);
+  }
+}
+
+const WINDOW_ENDS_MS = 500;
+
+function stateOf({ used, msLeft }: Count, limit: number): RateLimitState {
+  return { policy: 'default', limit, windowSeconds: WINDOW_SECONDS, used, msLeft };
+}
+
+function admit({ answerHeaders }: Limited, state: RateLimitState): void {
+  if (state.used > state.limit) throw refusal(state);
+  Object.assign(answerHeaders, rateLimitHeaders(state));
+}
+
+function refusal(state: RateLimitState) {
+  return rateLimited('Too many requests with this key. Please wait.', state);
+}
