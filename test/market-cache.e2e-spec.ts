@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
+import { ScopeLoader } from '../src/markets/cache/scope-loader.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { MarketsService } from '../src/markets/markets.service.js';
-import type { Scope } from '../src/markets/scope.js';
+import { scopeKey, type Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
@@ -37,8 +39,21 @@ class Bench {
     return this.client.db(this.service.database.db.databaseName).collection('markets');
   }
 
-  get books(): MarketCache {
+  get cache(): MarketCache {
     return this.service.app.get(MarketCache);
+  }
+
+  /** Cursors that MongoDB keeps open, but for those of change streams. */
+  async openCursors(): Promise<number> {
+    const [found] = await this.client
+      .db('admin')
+      .aggregate([
+        { $currentOp: { allUsers: true, idleCursors: true } },
+        { $match: { type: 'idleCursor', 'cursor.tailable': false } },
+        { $count: 'count' },
+      ])
+      .toArray();
+    return found?.['count'] ?? 0;
   }
 
   get feed(): ChangeFeed {
@@ -53,7 +68,7 @@ class Bench {
     return { source, data, itemCount: meta.itemCount };
   }
 
-  /** Looks a scope up until its book is in memory. */
+  /** Looks a scope up until it is answered from memory. */
   async popularise(scope: Scope): Promise<Shown> {
     let shown = await this.read(scope);
     await until(async () => {
@@ -142,9 +157,88 @@ describe('MarketCache', () => {
       await bench.told();
       const expected = _name === 'an update' ? ['new'] : [];
       expect(namesOf(await bench.read(scope))).toEqual(expected);
-      // There are no books while there is no collection.
+      // Memory is tried again once there is a collection.
       await bench.markets.insertOne(stored());
       expect(namesOf(await bench.popularise(scope))).toEqual(expected);
+    });
+  });
+
+  describe('a load', () => {
+    const hanging = 'waitInFindBeforeMakingBatch';
+    const failing = { failCommands: ['getMore'], appName: 'markets-odds-service' };
+
+    /** Begins to load a scope that has one market, and stops halfway. */
+    const hangingLoad = async (scope: Scope) => {
+      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+      await bench.told();
+      await bench.read(scope);
+      await bench.failPoint(hanging, 'alwaysOn', { nss: bench.markets.namespace });
+      const reading = bench.read(scope);
+      await until(() => bench.isHanging(hanging));
+      return reading;
+    };
+
+    afterEach(async () => {
+      await bench.failPoint(hanging, 'off');
+      await bench.failPoint('failCommand', 'off');
+    });
+
+    it('is not kept when changes were missed while it ran', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+      await bench.told();
+      await bench.failPoint(hanging, 'alwaysOn', { nss: bench.markets.namespace });
+      // With the time of a look-up, it would give up before the feed begins again.
+      const load = bench.service.app.get(ScopeLoader).load([scope], 10_000, () => undefined);
+      await until(() => bench.isHanging(hanging));
+      const failCommands = ['aggregate', 'getMore'];
+      await bench.failPoint('failCommand', 'alwaysOn', {
+        ...failing,
+        failCommands,
+        errorCode: 286,
+      });
+      await until(() => bench.feed.ageMs === Infinity);
+      await bench.markets.updateOne(scope, { $set: { name: 'new' } });
+      await bench.failPoint('failCommand', 'off');
+      await bench.told();
+      await bench.failPoint(hanging, 'off');
+      expect(await load).toEqual(new Map([[scopeKey(scope), 'outdated']]));
+    });
+
+    it('answers nothing when the feed fell behind while it ran', async () => {
+      const scope = { eventId: randomUUID() };
+      const reading = hangingLoad(scope);
+      await until(() => bench.isHanging(hanging));
+      await bench.failPoint('failCommand', 'alwaysOn', { ...failing, closeConnection: true });
+      await until(() => bench.feed.ageMs === Infinity);
+      await bench.markets.updateOne(scope, { $set: { name: 'new' } });
+      await bench.failPoint(hanging, 'off');
+      expect(await reading).toMatchObject({ source: 'database' });
+      expect(namesOf(await reading)).toEqual(['new']);
+    });
+
+    it('leaves no cursor behind where a scope is too large for one reply', async () => {
+      const scope = { eventId: randomUUID() };
+      const name = 'x'.repeat(1024 * 1024);
+      await bench.markets.insertMany(Array.from({ length: 17 }, () => stored({ ...scope, name })));
+      await bench.told();
+      await bench.read(scope, { take: 1 });
+      expect(await bench.read(scope, { take: 1 })).toMatchObject({ source: 'database' });
+      await until(async () => (await bench.openCursors()) === 0);
+      await bench.markets.deleteMany(scope);
+    });
+
+    it('notes a market once, however often it changes', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored(scope));
+      await bench.popularise(scope);
+      const live = bench.service.app.get(LiveScopes);
+      const before = live.holdings;
+      for (let price = 1; price <= 20; price += 1) {
+        await bench.markets.updateOne(scope, { $set: { 'runners.0.price': price } });
+      }
+      await bench.told();
+      expect(live.holdings).toBe(before);
     });
   });
 
@@ -166,13 +260,13 @@ describe('MarketCache', () => {
       expect(namesOf(await bench.popularise(scope))).toEqual(['new']);
     });
 
-    it('begins again with no book where the stream can not go on', async () => {
+    it('begins again with nothing where the stream can not go on', async () => {
       const scope = { eventId: randomUUID() };
       await bench.markets.insertOne(stored(scope));
       await bench.popularise(scope);
       const failing = { failCommands: ['getMore'], appName: 'markets-odds-service' };
       await bench.failPoint('failCommand', { times: 1 }, { ...failing, errorCode: 286 });
-      await until(() => bench.books.count === 0);
+      await until(() => bench.cache.count === 0);
       await bench.popularise(scope);
     });
   });
@@ -371,13 +465,13 @@ describe('(e) memory', () => {
     await bench.markets.insertMany(Array.from({ length: 20 }, () => stored(scope)));
     await bench.told();
     await bench.popularise(scope);
-    const before = bench.books.bytes;
+    const before = bench.cache.bytes;
     let answered = 0;
     for (let take = 10; take <= 20; take += 1) {
       const { answer } = await bench.service.app.get(MarketsService).page(scope, { page: 1, take });
       answered += answer.body.length;
     }
-    expect(bench.books.bytes).toBeGreaterThan(before + answered);
+    expect(bench.cache.bytes).toBeGreaterThan(before + answered);
   });
 
   it('stays in its bound under random look-ups', async () => {
@@ -392,24 +486,24 @@ describe('(e) memory', () => {
       const page = 1 + Math.floor(Math.random() * 20);
       const take = 1 + Math.floor(Math.random() * 100);
       await bench.read({ eventId }, { page, take });
-      expect(bench.books.bytes).toBeLessThanOrEqual(MIB);
-      most = Math.max(most, bench.books.bytes);
+      expect(bench.cache.bytes).toBeLessThanOrEqual(MIB);
+      most = Math.max(most, bench.cache.bytes);
     }
     expect(most).toBeGreaterThan(MIB / 2);
   });
 
-  it('stays in its bound when books grow that nobody asks for', async () => {
+  it('stays in its bound when scopes grow that nobody asks for', async () => {
     const events = Array.from({ length: 5 }, () => randomUUID());
     await bench.markets.insertMany(events.map((eventId) => stored({ eventId })));
     for (const eventId of events) await bench.popularise({ eventId });
-    const before = bench.books.count;
+    const before = bench.cache.count;
     expect(before).toBeGreaterThanOrEqual(events.length);
     for (const eventId of events) {
       await bench.markets.insertMany(Array.from({ length: 600 }, () => stored({ eventId })));
     }
     await bench.told();
     // Each is now about as large as all may be together.
-    expect(bench.books.count).toBeLessThan(events.length);
-    expect(bench.books.bytes).toBeLessThanOrEqual(MIB);
+    expect(bench.cache.count).toBeLessThan(events.length);
+    expect(bench.cache.bytes).toBeLessThanOrEqual(MIB);
   });
 });

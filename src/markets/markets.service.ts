@@ -14,7 +14,7 @@ export interface ServedAnswer {
 @Injectable()
 export class MarketsService {
   constructor(
-    private readonly books: MarketCache,
+    private readonly cache: MarketCache,
     private readonly reader: PageReader,
   ) {}
 
@@ -23,9 +23,9 @@ export class MarketsService {
    * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
   async page(scope: Scope, query: MarketsQuery): Promise<ServedAnswer> {
-    const remembered =
-      this.books.recall(scope, query) ?? (await this.books.recallAfterLoad(scope, query));
-    if (remembered) return { answer: remembered, source: 'memory' };
+    const cached =
+      this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query));
+    if (cached) return { answer: cached, source: 'memory' };
     const { markets, itemCount } = await this.reader.read(scope, query);
     return { answer: answerOf(query, markets.map(marketJson), itemCount), source: 'database' };
   }

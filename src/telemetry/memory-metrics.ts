@@ -6,9 +6,9 @@ import { Metrics } from './metrics.js';
 /** Shows what memory holds, and how far the change feed is to be trusted. */
 @Injectable()
 export class MemoryMetrics {
-  constructor(metrics: Metrics, books: MarketCache, feed: ChangeFeed) {
-    metrics.cacheBytes.read = () => books.bytes;
-    metrics.cacheScopes.read = () => books.count;
+  constructor(metrics: Metrics, cache: MarketCache, feed: ChangeFeed) {
+    metrics.cacheBytes.read = () => cache.bytes;
+    metrics.cacheScopes.read = () => cache.count;
     metrics.changeFeedUp.read = () => Number(feed.blindBecause === undefined);
     metrics.changeFeedEvents.read = () => feed.eventsTold;
     metrics.changeFeedLag.read = () => feed.lagMs / 1_000;

@@ -1,30 +1,33 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { aMarket } from '../../../test/factories.js';
-import { CachedScope, cachedMarketOf } from './cached-scope.js';
+import { cachedMarketOf } from './cached-market.js';
+import { CachedScope } from './cached-scope.js';
 import { orderedIdOf, type OrderedId } from './id-order.js';
+import { FILTERED_FIELDS } from '../market.filters.js';
 import type { Market } from '../market.schema.js';
 
 const idOf = (id: unknown): OrderedId => {
-  const bookId = orderedIdOf(id);
-  if (!bookId) throw new Error('No id for a book');
-  return bookId;
+  const orderedId = orderedIdOf(id);
+  if (!orderedId) throw new Error('No id that memory can order');
+  return orderedId;
 };
-const entryOf = (id: string, overrides: Partial<Market> = {}) =>
-  cachedMarketOf(idOf(id), { _id: id, ...aMarket({ eventId: 'e', ...overrides }) });
+const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const aCached = (id: string, overrides: Partial<Market> = {}, seconds = 1) =>
+  cachedMarketOf(idOf(id), { _id: id, ...aMarket({ eventId: 'e', ...overrides }) }, at(seconds));
 const paging = { page: 1, take: 10 };
 
 describe('CachedScope', () => {
-  let book: CachedScope;
+  let scope: CachedScope;
 
   const read = (query = {}) => {
-    const { data, meta } = JSON.parse(book.answer({ ...paging, ...query }).body.toString());
+    const { data, meta } = JSON.parse(scope.answer({ ...paging, ...query }).body.toString());
     return { ids: data.map(({ _id }: { _id: string }) => _id), itemCount: meta.itemCount };
   };
 
   beforeEach(() => {
-    const entries = [entryOf('b'), entryOf('d', { marketMoment: 'live' }), entryOf('f')];
-    book = new CachedScope({ eventId: 'e' }, new Timestamp({ t: 1, i: 1 }), entries);
+    const markets = [aCached('b'), aCached('d', { marketMoment: 'live' }), aCached('f')];
+    scope = new CachedScope({ eventId: 'e' }, at(1), markets);
   });
 
   it('shows pages in the order of ids, with the total', () => {
@@ -44,48 +47,68 @@ describe('CachedScope', () => {
     ['g', ['b', 'd', 'f', 'g']],
   ])('takes in %s at its place', (id, ids) => {
     read();
-    book.put(entryOf(id));
+    scope.put(aCached(id));
     expect(read()).toEqual({ ids, itemCount: 4 });
   });
 
   it('shows a market as it was put last, once', () => {
     read({ marketMoment: 'live' });
-    book.put(entryOf('b', { marketMoment: 'live' }));
+    scope.put(aCached('b', { marketMoment: 'live' }));
     expect(read({ marketMoment: 'live' })).toEqual({ ids: ['b', 'd'], itemCount: 2 });
-    expect(book.length).toBe(3);
+    expect(scope.length).toBe(3);
   });
 
   it('loses what is removed, and nothing else', () => {
     read();
-    book.remove(idOf('d'));
-    book.remove(idOf('e'));
+    scope.remove(idOf('d'));
+    scope.remove(idOf('e'));
     expect(read()).toEqual({ ids: ['b', 'f'], itemCount: 2 });
-    expect(book.has(idOf('d'))).toBe(false);
-    expect(book.has(idOf('f'))).toBe(true);
+    expect(scope.has(idOf('d'))).toBe(false);
+    expect(scope.has(idOf('f'))).toBe(true);
   });
 
   it('makes an answer once', () => {
-    expect(book.answer(paging)).toBe(book.answer({ ...paging }));
-    const before = book.answer(paging);
-    book.put(entryOf('b', { name: 'another' }));
-    expect(book.answer(paging).etag).not.toBe(before.etag);
+    expect(scope.answer(paging)).toBe(scope.answer({ ...paging }));
+    const before = scope.answer(paging);
+    scope.put(aCached('b', { name: 'another' }));
+    expect(scope.answer(paging).etag).not.toBe(before.etag);
   });
 
   it('counts its bytes, whatever is put, removed and answered', () => {
-    const before = book.bytes;
-    book.answer(paging);
-    expect(book.bytes).toBeGreaterThan(before + book.answer(paging).body.length);
-    book.put(entryOf('c'));
-    book.put(entryOf('c', { name: 'x'.repeat(1_000) }));
-    expect(book.bytes).toBeGreaterThan(before + 1_000);
-    book.remove(idOf('c'));
-    expect(book.bytes).toBe(before);
+    const before = scope.bytes;
+    scope.answer(paging);
+    expect(scope.bytes).toBeGreaterThan(before + scope.answer(paging).body.length);
+    scope.put(aCached('c'));
+    scope.put(aCached('c', { name: 'x'.repeat(1_000) }));
+    expect(scope.bytes).toBeGreaterThan(before + 1_000);
+    scope.remove(idOf('c'));
+    expect(scope.bytes).toBe(before);
+  });
+
+  it('keeps an answer for each set of filters, whatever filters there are', () => {
+    const queries = [{}, ...FILTERED_FIELDS.map((field) => ({ [field]: ['live'] }))];
+    const answers = queries.map((query) => scope.answer({ ...paging, ...query }));
+    expect(new Set(answers).size).toBe(queries.length);
+  });
+
+  it('counts a text that is not Latin-1 as V8 keeps it: two bytes for each character', () => {
+    const latin = aCached('x', { name: 'é'.repeat(10_000) }).bytes;
+    const cyrillic = aCached('x', { name: 'Ж'.repeat(10_000) }).bytes;
+    expect(cyrillic).toBeGreaterThan(1.8 * latin);
+  });
+
+  it('knows since when the filters see the same of a market', () => {
+    const since = () => scope.get(idOf('b'))?.filteredSince;
+    scope.put(aCached('b', { name: 'another' }, 2));
+    expect(since()).toEqual(at(1));
+    scope.put(aCached('b', { marketMoment: 'live' }, 3));
+    expect(since()).toEqual(at(3));
   });
 
   it('does not remember answers without end', () => {
-    for (let page = 1; page <= 1_000; page += 1) book.answer({ ...paging, page });
-    const bytes = book.bytes;
-    for (let page = 1; page <= 10_000; page += 1) book.answer({ ...paging, page });
-    expect(book.bytes).toBeLessThan(bytes * 2);
+    for (let page = 1; page <= 1_000; page += 1) scope.answer({ ...paging, page });
+    const bytes = scope.bytes;
+    for (let page = 1; page <= 10_000; page += 1) scope.answer({ ...paging, page });
+    expect(scope.bytes).toBeLessThan(bytes * 2);
   });
 });

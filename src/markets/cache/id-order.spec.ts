@@ -4,7 +4,7 @@ import { orderedIdOf, compareIds, type OrderedId } from './id-order.js';
 
 const idOf = (value: unknown): OrderedId => {
   const id = orderedIdOf(value);
-  if (!id) throw new Error(`${String(value)} is no id for a book`);
+  if (!id) throw new Error(`${String(value)} is no id that memory can order`);
   return id;
 };
 

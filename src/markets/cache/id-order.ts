@@ -13,7 +13,7 @@ const STRING = 2;
 /** What broken UTF-8 becomes in JavaScript: different texts in MongoDB look the same here. */
 export const REPLACEMENT_CHARACTER = '\ufffd';
 
-/** The ids that memory can hold: numbers, strings and ObjectIds. MarketCache with others are left to MongoDB. */
+/** The ids that memory can hold: numbers, strings and ObjectIds. Scopes with others are left to MongoDB. */
 export function orderedIdOf(id: unknown): OrderedId | undefined {
   if (typeof id === 'number' && !Number.isNaN(id)) return { key: `n${id}`, rank: 1, value: id };
   if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) {

@@ -1,64 +1,64 @@
+import type { Timestamp } from 'mongodb';
 import type { Change } from '../../change-feed/change.js';
-import { cachedMarketOf, type CachedScope, type CachedMarket } from './cached-scope.js';
-import { orderedIdOf, type OrderedId } from './id-order.js';
 import { scopeKeysOf } from '../scope.js';
+import { cachedMarketOf, type CachedMarket } from './cached-market.js';
+import type { CachedScope } from './cached-scope.js';
+import { orderedIdOf, type OrderedId } from './id-order.js';
 
 /** An update below one of the ids, as in `eventId.0`: whom it concerns can't be told. */
 const BELOW_AN_ID = /^(eventId|fixtureId)\./;
 
-/** A change as books see it. What several books need of it is made once. */
+/** A change in terms of markets and scopes. What several scopes need of it is made once. */
 export class MarketChange {
   readonly id: OrderedId | undefined;
   /** The scopes that the market is in now, as far as the change tells. */
   readonly scopeKeys: readonly string[];
+  /** Whether every scope may be wrong after it. */
+  readonly concernsAll: boolean;
   private made: CachedMarket | undefined;
 
-  constructor(private readonly change: Change) {
+  constructor(
+    private readonly change: Change,
+    readonly clusterTime: Timestamp,
+  ) {
     this.id = change.kind === 'replaced' ? undefined : orderedIdOf(change.id);
-    this.scopeKeys =
-      change.kind === 'stored'
-        ? scopeKeysOf(change.document)
-        : change.kind === 'altered'
-          ? scopeKeysOf(change.fields)
-          : [];
-  }
-
-  /** Whether every book may be wrong after it. */
-  get concernsAll(): boolean {
-    const { change } = this;
-    if (change.kind === 'replaced') return true;
-    return (
-      change.kind === 'altered' && Object.keys(change.fields).some((name) => BELOW_AN_ID.test(name))
-    );
-  }
-
-  /** Whether a book that is not known to hold the market might have to change. */
-  mayConcern(book: CachedScope): boolean {
-    const { change, id } = this;
-    return (
+    this.scopeKeys = keysAfter(change);
+    this.concernsAll =
       change.kind === 'replaced' ||
+      (change.kind === 'altered' &&
+        Object.keys(change.fields).some((name) => BELOW_AN_ID.test(name)));
+  }
+
+  /** Whether a scope that is not known to hold the market might have to change. */
+  mayConcern(scope: CachedScope): boolean {
+    return (
       this.concernsAll ||
-      this.scopeKeys.includes(book.key) ||
-      (id !== undefined && book.has(id))
+      this.scopeKeys.includes(scope.key) ||
+      (this.id !== undefined && scope.has(this.id))
     );
   }
 
   /**
-   * Brings a book up to this change.
-   * @returns false when the book can't be kept
+   * Brings a scope up to this change.
+   * @returns false when the scope can't be kept
    */
-  applyTo(book: CachedScope): boolean {
+  applyTo(scope: CachedScope): boolean {
     const { change, id } = this;
-    if (change.kind === 'stored' && this.scopeKeys.includes(book.key)) {
+    if (change.kind === 'stored' && this.scopeKeys.includes(scope.key)) {
       if (!id) return false;
-      this.made ??= cachedMarketOf(id, change.document);
-      book.put(this.made);
+      this.made ??= cachedMarketOf(id, change.document, this.clusterTime);
+      scope.put(this.made);
       return true;
     }
     if (change.kind === 'stored' || change.kind === 'deleted') {
-      if (id) book.remove(id);
+      if (id) scope.remove(id);
       return true;
     }
     return false;
   }
+}
+
+function keysAfter(change: Change): readonly string[] {
+  if (change.kind === 'stored') return scopeKeysOf(change.document);
+  return change.kind === 'altered' ? scopeKeysOf(change.fields) : [];
 }

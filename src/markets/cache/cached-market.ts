@@ -1,0 +1,52 @@
+import type { Timestamp } from 'mongodb';
+import { isDeepStrictEqual } from 'node:util';
+import { FILTERED_FIELDS } from '../market.filters.js';
+import { marketJson } from '../market-view.js';
+import { MARKET_MOMENTS, MARKET_TYPES } from '../market.schema.js';
+import type { OrderedId } from './id-order.js';
+
+/** A market in memory: ready to be put into an answer. */
+export interface CachedMarket {
+  readonly id: OrderedId;
+  readonly json: string;
+  /** What the filters look at. */
+  readonly filtered: Readonly<Record<string, unknown>>;
+  /** The cluster time since which the filters see the same, as far as is known. */
+  readonly filteredSince: Timestamp;
+  /** What it takes in memory, about. */
+  readonly bytes: number;
+}
+
+/** What a market costs beside its text, in bytes: measured with 50,000, the note of who holds it included. */
+const OVERHEAD_BYTES = 700;
+
+/** @param asOf the cluster time of what is stored */
+export function cachedMarketOf(
+  id: OrderedId,
+  stored: Readonly<Record<string, unknown>>,
+  asOf: Timestamp,
+): CachedMarket {
+  const filtered = Object.fromEntries(
+    FILTERED_FIELDS.map((field) => [field, shared(stored[field])]),
+  );
+  const json = marketJson(stored);
+  return { id, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
+}
+
+/** The market as it is now, with what is known from before. */
+export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
+  if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
+  return { ...now, filteredSince: before.filteredSince };
+}
+
+const words = new Map<unknown, string>([...MARKET_MOMENTS, ...MARKET_TYPES].map((w) => [w, w]));
+
+/** One text for all markets, where each that was read has a copy of its own. */
+function shared(value: unknown): unknown {
+  return words.get(value) ?? value;
+}
+
+/** V8 keeps a text with one byte for each character while all are Latin-1, else with two. */
+function textBytes(text: string): number {
+  return /[\u0100-\uffff]/.test(text) ? 2 * text.length : text.length;
+}
