@@ -6,6 +6,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import type { ApiRequest } from './http/api-request.js';
+import { API_KEY_HEADER } from './http/credentials.js';
 import { HttpServerAdapter } from './http/http-server.js';
 import { methodCheck } from './http/method-check.js';
 import { refuseOverload } from './http/overload/overloaded.js';
@@ -77,7 +78,7 @@ function crossOrigin(origins: readonly string[]): CorsOptions {
   return {
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET', 'HEAD'],
-    allowedHeaders: ['X-API-Key', 'X-Request-Id', 'If-None-Match'],
+    allowedHeaders: [API_KEY_HEADER, 'X-Request-Id', 'If-None-Match'],
     exposedHeaders: ['ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
     maxAge: 600,
   };

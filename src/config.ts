@@ -80,6 +80,9 @@ export class Config {
   /** MongoDB connection string. Unset: the embedded MongoDB (never with NODE_ENV=production). */
   @Env('MONGODB_URI', mongodbUri) readonly mongodbUri: string | undefined = undefined;
 
+  /** Whether `mongodbUri` is that of the embedded MongoDB: told by whoever opens it, no setting. */
+  readonly isEmbedded: boolean = false;
+
   /** Where the embedded MongoDB keeps its data. */
   @Env('EMBEDDED_DB_PATH', String) readonly embeddedDbPath: string = '.data/mongo';
 

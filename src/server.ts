@@ -20,7 +20,9 @@ async function start(): Promise<void> {
   const given = loadConfig();
   const embedded = given.mongodbUri ? undefined : await openEmbedded(given.embeddedDbPath, say);
   try {
-    const config: Config = { ...given, mongodbUri: given.mongodbUri ?? embedded?.uri };
+    const config: Config = embedded
+      ? { ...given, mongodbUri: embedded.uri, isEmbedded: true }
+      : given;
     const logger = createLogger(config);
     exitOnUncaught(logger);
     const app = await createApp(config, logger);

@@ -16,6 +16,7 @@ import type { StoredApiKey } from '../src/api-keys/api-key.schema.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
+import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
 import { createTestApp, type TestApp } from './app.js';
 import { testDatabaseUri, TestMongod } from './mongo.js';
@@ -224,9 +225,9 @@ describe('checking a key', () => {
     const verifier = service.app.get(KeyVerifier);
     const queries = await keyQueriesDuring(async () => {
       const asked = once(service.database.connection.getClient(), 'commandStarted');
-      const first = verifier.lookUp(key);
+      const first = verifier.check(key);
       await asked;
-      expect(await verifier.lookUp(key)).toEqual(await first);
+      expect(await verifier.check(key)).toEqual(await first);
     });
     expect(queries).toBe(1);
   });
@@ -259,7 +260,7 @@ describe('checking a key', () => {
     const queries = await keyQueriesDuring(async () => {
       for (const key of inUse) expect(verifier.recall(key)).toMatchObject({ name: 'test' });
       // Answered from memory at once; the answer to this query comes after the one of the refresh.
-      await verifier.lookUp(await newKey());
+      await verifier.check(await newKey());
     });
     expect(queries).toBe(2);
     jest.spyOn(performance, 'now').mockImplementation(() => from + 3_000);
@@ -271,14 +272,15 @@ describe('checking a key', () => {
     const id = keyIdOf(key) ?? '';
     await withHeader(key);
     const verifier = service.app.get(KeyVerifier);
+    const records = service.app.get(KeyRecords);
     expect(verifier.recall(key)).toMatchObject({ id });
-    verifier.forget(id);
+    records.forget(id);
     expect(verifier.recall(key)).toBeUndefined();
 
     const asked = once(service.database.connection.getClient(), 'commandStarted');
-    const lookup = verifier.lookUp(key);
+    const lookup = verifier.check(key);
     await asked;
-    verifier.forget(id);
+    records.forget(id);
     expect(await lookup).toMatchObject({ id });
     expect(verifier.recall(key)).toBeUndefined();
   });
@@ -292,11 +294,12 @@ describe('checking a key', () => {
     const verifier = service.app.get(KeyVerifier);
     const flood = Array.from({ length: 50_000 }, generateKey);
     for (let from = 0; from < flood.length; from += 500) {
-      const verdicts = flood.slice(from, from + 500).map((key) => verifier.lookUp(key));
+      const verdicts = flood.slice(from, from + 500).map(async (key) => verifier.check(key));
       expect(new Set(await Promise.all(verdicts))).toEqual(new Set(['unknown']));
     }
     expect(verifier.recall(good)).toMatchObject({ name: 'test' });
-    const remembered = flood.filter((key) => verifier.recall(key) !== undefined);
+    const records = service.app.get(KeyRecords);
+    const remembered = flood.filter((key) => records.recall(keyIdOf(key) ?? '') === null);
     expect(remembered).toEqual(flood.slice(-10_000));
   });
 });
@@ -305,7 +308,8 @@ const recheck = (key: string) => service.app.get(KeyVerifier).recheck(keyIdOf(ke
 
 describe('checking again a key that has been let in', () => {
   it('costs one query a second, however many ask how often', async () => {
-    const inUse = await Promise.all(Array.from({ length: 300 }, () => newKey()));
+    const inUse = Array.from({ length: 300 }, generateKey);
+    await storedKeys().insertMany(inUse.map(recordOf));
     await Promise.all(inUse.map(recheck));
     const from = performance.now();
     const clock = jest.spyOn(performance, 'now');
@@ -332,8 +336,8 @@ describe('checking again a key that has been let in', () => {
     const other = await createTestApp({ mongodbUri, cacheMaxMb: 0 });
     try {
       const verifier = other.app.get(KeyVerifier);
-      jest.spyOn(verifier, 'forget').mockReturnValue();
-      jest.spyOn(verifier, 'update').mockReturnValue();
+      jest.spyOn(other.app.get(KeyRecords), 'forget').mockReturnValue();
+      jest.spyOn(other.app.get(KeyRecords), 'update').mockReturnValue();
       const id = keyIdOf(await newKey()) ?? '';
       expect(await verifier.recheck(id)).toBe(true);
       await end(id);
@@ -349,6 +353,11 @@ describe('checking again a key that has been let in', () => {
     expect(await recheck(generateKey())).toBe(false);
   });
 });
+
+/** A record as another program may write it. */
+function recordOf(key: string): object {
+  return { _id: keyIdOf(key), name: 'test', hash: hashKey(key), rateLimit: 0 };
+}
 
 function storedKeys() {
   return service.database.connection.collection('api_keys');
@@ -391,7 +400,7 @@ describe('rotation', () => {
     expect(record.expiresAt).toBeUndefined();
     expect((await find(old.id))?.rotatedTo).toBe(id);
     // The end of the old key is seen when its record is read again.
-    service.app.get(KeyVerifier).forget(old.id);
+    service.app.get(KeyRecords).forget(old.id);
     setWallClock(before + DAY_MS - 1);
     for (const each of [old.key, key]) expect((await withHeader(each)).status).toBe(200);
     setWallClock(before + DAY_MS + 5_000);
@@ -440,14 +449,31 @@ describe('an expiring key', () => {
 });
 
 describe('the demo key', () => {
-  it('opens, and once revoked stays so', async () => {
+  let embedded: TestApp;
+
+  beforeAll(async () => {
+    const { mongodbUri } = service.config;
+    embedded = await createTestApp({ mongodbUri, isEmbedded: true });
+  });
+
+  afterAll(async () => {
+    await embedded.close();
+  });
+
+  it('opens the embedded database alone, whoever copied its record elsewhere', async () => {
     await keys.ensureDemoKey();
-    expect((await withHeader(DEMO_KEY)).status).toBe(200);
+    expect((await withHeader(DEMO_KEY, embedded.url)).status).toBe(200);
+    const logged = service.logged.length;
+    expect((await withHeader(DEMO_KEY)).status).toBe(401);
+    expect(service.logged.slice(logged).join()).toContain('"authFailure":"demo"');
+  });
+
+  it('stays revoked', async () => {
     const revoked = await keys.revoke('demo00000000');
     await keys.ensureDemoKey();
     expect(await find('demo00000000')).toEqual(revoked);
-    service.app.get(KeyVerifier).forget('demo00000000');
-    expect((await withHeader(DEMO_KEY)).status).toBe(401);
+    embedded.app.get(KeyRecords).forget('demo00000000');
+    expect((await withHeader(DEMO_KEY, embedded.url)).status).toBe(401);
   });
 });
 
@@ -475,7 +501,7 @@ describe('while MongoDB is away', () => {
   ] as const)('(%s) a key is trusted for 2 seconds, then it is a 503', async (_how, signal) => {
     const verifier = cutOff.app.get(KeyVerifier);
     // A record fresh from the database, the last word of it.
-    verifier.forget(keyIdOf(known) ?? '');
+    cutOff.app.get(KeyRecords).forget(keyIdOf(known) ?? '');
     const lastWord = performance.now();
     expect((await withHeader(known, cutOff.url)).status).toBe(200);
     await mongod.kill(signal);

@@ -1,15 +1,14 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { Config } from '../config.js';
 import type { ApiRequest } from '../http/api-request.js';
+import { API_KEY_HEADER, API_KEY_QUERY, credentialsOf } from '../http/credentials.js';
 import { Problem } from '../http/problem.js';
 import { IS_PUBLIC } from '../http/public.decorator.js';
-import { Config } from '../config.js';
 import type { ApiKey } from './api-key.schema.js';
+import { clientNetwork } from './client-network.js';
 import { FailedKeys } from './failed-keys.js';
 import { KeyVerifier } from './key-verifier.js';
-
-export const API_KEY_QUERY = 'api_key';
-export const API_KEY_HEADER = 'X-API-Key';
 
 /** Lets a request pass only with one good key. Whatever is wrong with it, the answer is the same. */
 @Injectable()
@@ -24,11 +23,10 @@ export class ApiKeyGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.isPublic(context)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
-    const credentials = this.credentialsOf(request);
-    if (credentials.length > 1) throw ambiguous();
-    const [key] = credentials;
+    const [key, ...others] = credentialsOf(request, { inQuery: this.config.authAllowQueryKey });
+    if (others.length > 0) throw ambiguous();
     if (!key) throw refuse(request, key === undefined ? 'none' : 'empty');
-    request.apiKey = await this.verify(request, key);
+    request.apiKey = await this.callerOf(request, key);
     return true;
   }
 
@@ -41,30 +39,15 @@ export class ApiKeyGuard implements CanActivate {
     );
   }
 
-  private credentialsOf({ rawQuery, rawHeaders }: ApiRequest): string[] {
-    const inHeaders = headerLines(rawHeaders, API_KEY_HEADER.toLowerCase());
-    if (!this.config.authAllowQueryKey) return inHeaders;
-    const inQuery = rawQuery.filter(([name]) => name === API_KEY_QUERY).map(([, value]) => value);
-    return [...inQuery, ...inHeaders];
-  }
-
-  private async verify(request: ApiRequest, key: string): Promise<ApiKey> {
-    const recalled = this.verifier.recall(key);
-    if (typeof recalled === 'object') return recalled;
-    const address = request.ip ?? '';
-    if (!this.verifier.wasGood(key)) this.failedKeys.check(address);
-    const verdict = recalled ?? (await this.verifier.lookUp(key));
+  private async callerOf(request: ApiRequest, key: string): Promise<ApiKey> {
+    const client = clientNetwork(request.ip);
+    const isLimited = this.failedKeys.isOverLimit(client);
+    const verdict = await this.verifier.check(key, { isLimited });
     if (typeof verdict === 'object') return verdict;
-    this.failedKeys.count(address);
+    if (isLimited) throw this.failedKeys.refusal(client);
+    this.failedKeys.count(client);
     throw refuse(request, verdict);
   }
-}
-
-/** The values of a header, one for each line: Node's own `headers` joins or drops repeated ones. */
-function headerLines(rawHeaders: readonly string[], lowerCaseName: string): string[] {
-  return rawHeaders.filter(
-    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === lowerCaseName,
-  );
 }
 
 function ambiguous(): Problem {

@@ -4,14 +4,14 @@ import type { Model } from 'mongoose';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../change-feed/change.js';
 import { StoredApiKey } from './api-key.schema.js';
-import { KeyVerifier } from './key-verifier.js';
+import { KeyRecords } from './key-records.js';
 
 /** Lets a key that was revoked or made anew be looked up at once, not only when its record has grown old. */
 @Injectable()
 export class KeyChanges implements ChangeListener {
   constructor(
     @InjectModel(StoredApiKey.name) keys: Model<StoredApiKey>,
-    private readonly verifier: KeyVerifier,
+    private readonly records: KeyRecords,
     feed: ChangeFeed,
   ) {
     feed.listen(keys.collection.name, this);
@@ -19,9 +19,9 @@ export class KeyChanges implements ChangeListener {
 
   committed({ changes }: Commit): void {
     for (const change of changes) {
-      if (change.kind === 'replaced') this.verifier.forgetAll();
-      else if (change.kind === 'stored') this.verifier.update(String(change.id), change.document);
-      else this.verifier.forget(String(change.id));
+      if (change.kind === 'replaced') this.records.forgetAll();
+      else if (change.kind === 'stored') this.records.update(String(change.id), change.document);
+      else this.records.forget(String(change.id));
     }
   }
 

@@ -27,11 +27,26 @@ export function hashKey(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** Whether a key is the one whose hash is stored, in a time that tells nothing of how alike they are. */
-export function matchesHash(key: string, stored: unknown): boolean {
-  const expected = Buffer.from(typeof stored === 'string' ? stored : '', 'hex');
-  const actual = hash('sha256', key, 'buffer');
-  return expected.length === actual.length && timingSafeEqual(expected, actual);
+/** A key as a request brought it, well-formed; it is hashed once, if it is compared at all. */
+export class PresentedKey {
+  private digest: Buffer | undefined;
+
+  private constructor(
+    readonly id: string,
+    private readonly text: string,
+  ) {}
+
+  static parse(text: string): PresentedKey | undefined {
+    const id = keyIdOf(text);
+    return id === undefined ? undefined : new PresentedKey(id, text);
+  }
+
+  /** Whether it is the one whose hash is stored, in a time that tells nothing of how alike they are. */
+  matches(stored: unknown): boolean {
+    const expected = Buffer.from(typeof stored === 'string' ? stored : '', 'hex');
+    this.digest ??= hash('sha256', this.text, 'buffer');
+    return expected.length === this.digest.length && timingSafeEqual(expected, this.digest);
+  }
 }
 
 /** Completes a key: CRC-32 of all before it, in base 62. */

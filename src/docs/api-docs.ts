@@ -1,11 +1,12 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
 import { addCommonAnswers } from './common-answers.js';
 
 const DESCRIPTION = `What are the odds on this event? Betting markets with their runners and decimal prices,
 by the bookmaker's event id or by the service's own fixture id.
 
-Every look-up wants an API key: in the header \`X-API-Key\`, or as the query parameter \`api_key\`.
+Every look-up wants an API key: in the header \`${API_KEY_HEADER}\`, or as the query parameter \`${API_KEY_QUERY}\`.
 A key in a URL ends up in the logs of proxies: prefer the header.`;
 
 /** The OpenAPI 3.1 document of the application. */
@@ -24,20 +25,20 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       {
         type: 'apiKey',
         in: 'header',
-        name: 'X-API-Key',
+        name: API_KEY_HEADER,
         description:
           'The way to prefer. Fill in one of the two: two keys in a request are refused.',
       },
-      'X-API-Key',
+      API_KEY_HEADER,
     )
     .addApiKey(
       {
         type: 'apiKey',
         in: 'query',
-        name: 'api_key',
+        name: API_KEY_QUERY,
         description: "Simple to try out; but proxies' logs show it.",
       },
-      'api_key',
+      API_KEY_QUERY,
     )
     .build();
   const document = SwaggerModule.createDocument(app, options, {

@@ -1,4 +1,5 @@
 import type { ApiRequest, RawQuery } from './api-request.js';
+import { API_KEY_HEADER, API_KEY_QUERY } from './credentials.js';
 
 /**
  * What keys begin with; or 24 letters and digits in a row that are as mixed as a key's secret: names in camel
@@ -16,10 +17,12 @@ export function mayHoldKey(
   text: string,
   { rawQuery, headers }: Pick<ApiRequest, 'headers'> & { rawQuery: RawQuery },
 ): boolean {
-  const keys = rawQuery.filter(([name]) => name === 'api_key').map(([, key]) => key);
+  const keys = rawQuery.filter(([name]) => name === API_KEY_QUERY).map(([, key]) => key);
   return (
     KEY_LIKE.test(text) ||
-    [...keys, String(headers['x-api-key'] ?? '')].some((key) => sharesSecret(text, key))
+    [...keys, String(headers[API_KEY_HEADER.toLowerCase()] ?? '')].some((key) =>
+      sharesSecret(text, key),
+    )
   );
 }
 

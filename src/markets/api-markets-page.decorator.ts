@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiSecurity } from '@nestjs/swagger';
 import { ApiProblems } from '../http/api-problems.decorator.js';
+import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
 import { MarketsPage } from './markets-page.dto.js';
 
 const header = (description: string, example: string) => ({
@@ -22,8 +23,8 @@ const headers = {
 export function ApiMarketsPage(summary: string): MethodDecorator {
   return applyDecorators(
     ApiOperation({ summary }),
-    ApiSecurity('api_key'),
-    ApiSecurity('X-API-Key'),
+    ApiSecurity(API_KEY_QUERY),
+    ApiSecurity(API_KEY_HEADER),
     ApiOkResponse({ description: 'One page of markets.', type: MarketsPage, headers }),
     ApiResponse({ status: 304, description: 'What you have is up to date.', headers }),
     ApiProblems(

@@ -3,6 +3,7 @@ import Negotiator from 'negotiator';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { ApiRequest } from '../http/api-request.js';
+import { API_KEY_HEADER } from '../http/credentials.js';
 import type { Answer } from './answer.js';
 
 /** Smaller bodies are not worth the work. */
@@ -19,7 +20,7 @@ type Encoding = keyof typeof compressors | 'identity';
 /** Set earlier only where CORS is set up, which makes the answer depend on the origin, too. */
 function caching(response: Response): Record<string, string> {
   const earlier = response.getHeader('Vary');
-  const vary = 'X-API-Key, Accept-Encoding';
+  const vary = `${API_KEY_HEADER}, Accept-Encoding`;
   return {
     'Cache-Control': 'private, no-cache',
     Vary: earlier === undefined ? vary : `${String(earlier)}, ${vary}`,

@@ -2,6 +2,7 @@ import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/c
 import { validateSync } from 'class-validator';
 import type { ApiRequest } from '../api-request.js';
 import { listInputFields, type InputField } from './input.js';
+import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
 import { Problem, type RequestFault } from '../problem.js';
 
@@ -73,11 +74,11 @@ class InputReader {
       this.fault('query', '?', 'must be valid percent-encoded UTF-8');
     }
     const texts = groupByName(this.request.rawQuery);
-    texts.delete('api_key');
+    texts.delete(API_KEY_QUERY);
     for (const [name, [text = '', ...others]] of texts) {
       const field = allowed.find((candidate) => candidate.name === name);
       if (!field) {
-        const names = [...allowed.map((known) => known.name), 'api_key'].join(', ');
+        const names = [...allowed.map((known) => known.name), API_KEY_QUERY].join(', ');
         this.fault('query', echo(name, this.request), `is not known: allowed are ${names}`);
       } else if (others.length > 0) {
         this.fault('query', name, 'must not be repeated');
