@@ -1,3 +1,4 @@
+import { MongoClient } from 'mongodb';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,6 +28,8 @@ const QUICK_ELECTIONS = { electionTimeoutMillis: 1_000, heartbeatIntervalMillis:
 export interface TestMongodOptions {
   /** Members of the replica set; 0: a standalone server. Default 1. */
   readonly members?: number;
+  /** One member more, which has a vote and no data; the default write concern is then `w: 1`, as by MongoDB's own rule. */
+  readonly arbiter?: boolean;
   /** Arguments for each mongod, for example `['--setParameter=ttlMonitorEnabled=false']`. */
   readonly args?: readonly string[];
   /** What to run in the place of mongod. */
@@ -47,11 +50,11 @@ export class TestMongod {
   ) {}
 
   static async start(wishes: TestMongodOptions = {}): Promise<TestMongod> {
-    const { members = 1, args = [], program = await findMongod() } = wishes;
+    const { members = 1, arbiter = false, args = [], program = await findMongod() } = wishes;
     const folder = await mkdtemp(join(tmpdir(), 'markets-odds-test-'));
     const replicaSet = members > 0 ? 'test' : undefined;
     const options: MongodOptions[] = [];
-    for (let index = 0; index < Math.max(1, members); index += 1) {
+    for (let index = 0; index < Math.max(1, members) + Number(arbiter); index += 1) {
       const dbPath = await mkdtemp(join(folder, 'member-'));
       // Test commands make failpoints usable (`configureFailPoint`).
       const allArgs = ['--setParameter=enableTestCommands=1', ...args];
@@ -60,8 +63,9 @@ export class TestMongod {
     const processes = await Promise.all(options.map((each) => MongodProcess.start(each)));
     const ports = options.map(({ port }) => port);
     const uri = replicaSet
-      ? await formReplicaSet(replicaSet, ports, QUICK_ELECTIONS)
+      ? await formReplicaSet(replicaSet, ports.slice(0, members), QUICK_ELECTIONS)
       : `mongodb://127.0.0.1:${ports[0]}/`;
+    if (arbiter) await addArbiter(uri, `127.0.0.1:${ports.at(-1)}`);
     return new TestMongod(withDatabase(uri), folder, options, processes);
   }
 
@@ -108,6 +112,20 @@ export class TestMongod {
     const member = this.processes[index];
     if (!member) throw new Error(`No member ${index}`);
     return member;
+  }
+}
+
+async function addArbiter(uri: string, host: string): Promise<void> {
+  const client = new MongoClient(uri);
+  try {
+    const admin = client.db('admin');
+    await admin.command({ setDefaultRWConcern: 1, defaultWriteConcern: { w: 1 } });
+    const { config } = await admin.command({ replSetGetConfig: 1 });
+    const members = [...config.members, { _id: config.members.length, host, arbiterOnly: true }];
+    const version = config.version + 1;
+    await admin.command({ replSetReconfig: { ...config, members, version } });
+  } finally {
+    await client.close();
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type Document,
   type Timestamp,
 } from 'mongodb';
+import { momentNow, type Moment } from '../common/moment.js';
 import { DRIVER_OPTIONS } from '../database/database.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
@@ -15,12 +16,15 @@ export interface Batch {
   readonly events: readonly ChangeEvent[];
   /** The stream has told everything up to here, but for what may follow with the same cluster time. */
   readonly resumeToken: ResumeToken;
-  /** The newest write that the server knew of, told or not. */
+  /** The newest write that a majority has, as far as the server knew: only such are told. */
   readonly operationTime: Timestamp;
-  /** The newest time that the cluster knew of, signed: what other servers need to believe it. */
+  /**
+   * The newest time that the server knew of, not before its newest write. Signed: what other servers need to
+   * believe it.
+   */
   readonly clusterTime: ClusterTime | undefined;
-  /** Monotonic time before the server was asked. */
-  readonly askedAt: number;
+  /** Before the server was asked. */
+  readonly askedAt: Moment;
 }
 
 interface CursorReply extends Document {
@@ -64,7 +68,7 @@ export class ChangeStream {
       { $changeStream: { fullDocument: 'whenAvailable', ...start } },
       { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
     ];
-    const askedAt = performance.now();
+    const askedAt = momentNow();
     const reply = (await db.command(
       { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } },
       { session, enableUtf8Validation },
@@ -77,7 +81,7 @@ export class ChangeStream {
 
   /** @param waitMs how long the server may wait for something to happen */
   async next(waitMs: number): Promise<Batch> {
-    const askedAt = performance.now();
+    const askedAt = momentNow();
     const reply = (await this.db.command(
       {
         getMore: this.cursorId,
@@ -96,7 +100,7 @@ export class ChangeStream {
   }
 }
 
-function batchOf({ cursor, operationTime, $clusterTime }: CursorReply, askedAt: number): Batch {
+function batchOf({ cursor, operationTime, $clusterTime }: CursorReply, askedAt: Moment): Batch {
   return {
     events: cursor.firstBatch ?? cursor.nextBatch ?? [],
     resumeToken: cursor.postBatchResumeToken,

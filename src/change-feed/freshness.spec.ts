@@ -1,56 +1,86 @@
 import { describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import type { Moment } from '../common/moment.js';
 import { Freshness } from './freshness.js';
 
-const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const written = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const at = (ms: number): Moment => ({ monotonicMs: ms, wallMs: ms });
 
 describe('Freshness', () => {
   it('knows nothing at first', () => {
-    expect(new Freshness().ageMs(1_000)).toBe(Infinity);
+    expect(new Freshness().ageMs(at(1_000))).toBe(Infinity);
   });
 
   it('is as old as the question to which the server had nothing new', () => {
     const freshness = new Freshness();
-    freshness.mark(at(7), 900);
-    freshness.told(at(7));
-    expect(freshness.ageMs(1_000)).toBe(100);
+    freshness.mark(written(7), at(900));
+    freshness.reached(written(7));
+    expect(freshness.ageMs(at(1_000))).toBe(100);
   });
 
-  it('gains nothing from an answer until the stream has got as far as the server was', () => {
+  it('gains nothing from an answer until the newest write of then is reached', () => {
     const freshness = new Freshness();
-    freshness.mark(at(7), 800);
-    freshness.told(at(7));
-    freshness.mark(at(9), 900);
-    freshness.told(at(8));
-    expect(freshness.ageMs(1_000)).toBe(200);
-    freshness.told(at(9));
-    expect(freshness.ageMs(1_000)).toBe(100);
+    freshness.mark(written(7), at(800));
+    freshness.reached(written(7));
+    freshness.mark(written(9), at(900));
+    freshness.reached(written(8));
+    expect(freshness.ageMs(at(1_000))).toBe(200);
+    freshness.reached(written(9));
+    expect(freshness.ageMs(at(1_000))).toBe(100);
   });
 
-  it('never goes back', () => {
+  it('waits for no time that never became a write', () => {
     const freshness = new Freshness();
-    freshness.mark(at(7), 900);
-    freshness.mark(at(7), 800);
-    freshness.told(at(8));
-    expect(freshness.ageMs(1_000)).toBe(100);
+    freshness.mark(written(9), at(900));
+    freshness.mark(written(7), at(950));
+    freshness.reached(written(7));
+    expect(freshness.ageMs(at(1_000))).toBe(50);
   });
 
-  it('knows nothing once it is blind, not even what it was about to learn', () => {
+  it('learns at once that nothing newer was written than what it has', () => {
     const freshness = new Freshness();
-    freshness.mark(at(7), 800);
-    freshness.told(at(7));
-    freshness.mark(at(9), 900);
-    freshness.blind();
-    freshness.told(at(9));
-    expect(freshness.ageMs(1_000)).toBe(Infinity);
+    freshness.reached(written(7));
+    freshness.mark(written(7), at(900));
+    expect(freshness.ageMs(at(1_000))).toBe(100);
   });
 
-  it('forgets the oldest of too many marks, which only makes it more careful', () => {
+  it('is as old as its last proof, not as the last question, while nothing moves on', () => {
     const freshness = new Freshness();
-    for (let time = 1; time <= 1_001; time += 1) freshness.mark(at(time), time);
-    freshness.told(at(1));
-    expect(freshness.ageMs(2_000)).toBe(Infinity);
-    freshness.told(at(2));
-    expect(freshness.ageMs(2_000)).toBe(1_998);
+    freshness.mark(written(7), at(0));
+    freshness.reached(written(7));
+    for (let ms = 1; ms <= 5_000; ms += 1) {
+      freshness.mark(written(8), at(ms));
+      freshness.reached(written(7));
+    }
+    expect(freshness.ageMs(at(5_000))).toBe(5_000);
+    freshness.reached(written(8));
+    expect(freshness.ageMs(at(5_000))).toBe(0);
+  });
+
+  it('knows its age nearly, however far the follower is behind', () => {
+    const freshness = new Freshness();
+    for (let ms = 0; ms <= 10_000; ms += 1) {
+      freshness.mark(written(ms), at(ms));
+      if (ms >= 5_000) freshness.reached(written(ms - 5_000));
+    }
+    expect(freshness.ageMs(at(10_000))).toBeGreaterThanOrEqual(5_000);
+    expect(freshness.ageMs(at(10_000))).toBeLessThan(5_500);
+  });
+
+  it('knows nothing once it is told to forget, not even what it was about to learn', () => {
+    const freshness = new Freshness();
+    freshness.mark(written(7), at(800));
+    freshness.reached(written(7));
+    freshness.mark(written(9), at(900));
+    freshness.forget();
+    freshness.reached(written(9));
+    expect(freshness.ageMs(at(1_000))).toBe(Infinity);
+  });
+
+  it('is old after a suspend of the machine, in which the monotonic clock stood still', () => {
+    const freshness = new Freshness();
+    freshness.mark(written(7), at(1_000));
+    freshness.reached(written(7));
+    expect(freshness.ageMs({ monotonicMs: 1_001, wallMs: 61_001 })).toBe(60_001);
   });
 });

@@ -1,4 +1,5 @@
 import type { Timestamp } from 'mongodb';
+import { elapsedMs, momentNow, type Moment } from '../common/moment.js';
 
 /** What is told counts as complete for so long; what callers are promised is 250 ms. */
 export const FRESH_FOR_MS = 200;
@@ -6,43 +7,50 @@ export const FRESH_FOR_MS = 200;
 interface Mark {
   /** Everything that was written before `at` has at most this cluster time. */
   readonly clusterTime: Timestamp;
-  readonly at: number;
+  readonly at: Moment;
 }
 
-/** More marks than this are not kept: a stream that far behind is of no use anyway. */
+/** At more marks than this every second one is dropped, which only makes the age coarser. */
 const MARKS_MAX = 1_000;
 
 /**
- * Knows how old what a stream has told may be. A server's answer carries the cluster time of its newest
- * write: once the stream has told everything up to there, it was complete as of the time at which that
- * answer was asked for. Times are monotonic milliseconds, taken before asking: an answer that lay unread
- * while the process was stopped proves nothing newer.
+ * Knows how old something that follows a server's writes may be. A mark says which write was the newest at a
+ * moment: once the follower has got there, it was complete as of that moment. The moment is taken before the
+ * server is asked: an answer that lay unread while the process was stopped proves nothing newer.
  */
 export class Freshness {
   private marks: Mark[] = [];
-  private completeAsOf = -Infinity;
+  private upTo: Timestamp | undefined;
+  private completeAsOf: Moment | undefined;
 
   /** Everything written before `at` has at most `clusterTime`. */
-  mark(clusterTime: Timestamp, at: number): void {
+  mark(clusterTime: Timestamp, at: Moment): void {
+    // Marks stay in the order of both: a later look that found no newer write says more than an earlier one.
+    const older = this.marks.findLastIndex((mark) => mark.clusterTime.lessThan(clusterTime));
+    this.marks.splice(older + 1);
     this.marks.push({ clusterTime, at });
-    if (this.marks.length > MARKS_MAX) this.marks.shift();
+    if (this.marks.length > MARKS_MAX)
+      this.marks = this.marks.filter((_, index) => index % 2 === 0);
+    if (this.upTo) this.reached(this.upTo);
   }
 
-  /** Everything up to and with `clusterTime` has been told. */
-  told(clusterTime: Timestamp): void {
-    while (this.marks[0] && !this.marks[0].clusterTime.greaterThan(clusterTime)) {
-      this.completeAsOf = Math.max(this.completeAsOf, this.marks.shift()?.at ?? -Infinity);
-    }
+  /** The follower has got to `clusterTime`. */
+  reached(clusterTime: Timestamp): void {
+    this.upTo = clusterTime;
+    const ahead = this.marks.findIndex((mark) => mark.clusterTime.greaterThan(clusterTime));
+    const passed = this.marks.splice(0, ahead < 0 ? this.marks.length : ahead);
+    this.completeAsOf = passed.at(-1)?.at ?? this.completeAsOf;
   }
 
   /** Nothing is known any more. */
-  blind(): void {
+  forget(): void {
     this.marks = [];
-    this.completeAsOf = -Infinity;
+    this.upTo = undefined;
+    this.completeAsOf = undefined;
   }
 
-  /** How long ago the stream was known to be complete, in milliseconds. */
-  ageMs(now: number = performance.now()): number {
-    return now - this.completeAsOf;
+  /** How long ago the follower was known to be complete, in milliseconds. */
+  ageMs(now: Moment = momentNow()): number {
+    return this.completeAsOf ? elapsedMs(this.completeAsOf, now) : Infinity;
   }
 }

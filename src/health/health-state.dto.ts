@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { FEED_STATES, type FeedState } from '../change-feed/change-feed.js';
+import { FEED_STATES, LATE_REASONS, type Standing } from '../change-feed/progress.js';
 
 export class LiveState {
   @ApiProperty({ description: 'What the probe found.', enum: ['alive'], example: 'alive' })
@@ -13,7 +13,15 @@ export class ChangeFeedState {
     enum: FEED_STATES,
     example: 'current',
   })
-  readonly state!: FeedState;
+  readonly state!: Standing['state'];
+
+  @ApiPropertyOptional({
+    description:
+      'Why the feed is late. `majority_lags`: the primary has writes that a majority of the members lacks. `no_answer`: MongoDB has not answered it. `backlog`: there are more changes than it can tell in time.',
+    enum: LATE_REASONS,
+    example: 'majority_lags',
+  })
+  readonly lateBecause?: Standing['lateBecause'];
 
   @ApiPropertyOptional({
     description:

@@ -40,11 +40,15 @@ export class ReadinessService {
 
   /** What the probe tells beside that all is well. It is known already: MongoDB is not asked. */
   state(): ReadyState {
-    const { state, ageMs } = this.feed.standing;
+    const { state, lateBecause, ageMs } = this.feed.standing;
     const newest = this.feed.newestChangeOf(MARKETS);
     return {
       status: 'ready',
-      changeFeed: { state, ...(Number.isFinite(ageMs) && { ageSeconds: seconds(ageMs) }) },
+      changeFeed: {
+        state,
+        ...(lateBecause && { lateBecause }),
+        ...(Number.isFinite(ageMs) && { ageSeconds: seconds(ageMs) }),
+      },
       ...(newest && {
         newestChange: {
           at: newest.toISOString(),

@@ -13,5 +13,6 @@ export class MemoryMetrics {
     metrics.changeFeedEvents.read = () => feed.eventsTold;
     metrics.changeFeedLag.read = () => feed.lagMs / 1_000;
     metrics.changeFeedAge.read = () => feed.ageMs / 1_000;
+    metrics.changeFeedMajorityLag.read = () => feed.majorityLagMs / 1_000;
   }
 }

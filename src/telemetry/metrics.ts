@@ -88,6 +88,10 @@ export class Metrics {
     'change_feed_age_seconds',
     'Time since the feed was last known to have told everything.',
   );
+  readonly changeFeedMajorityLag = this.gauge(
+    'change_feed_majority_lag_seconds',
+    'How long the primary has had writes that a majority of the members has not; 0 while it has none.',
+  );
 
   readonly mongodbUp = this.gauge('mongodb_up', '1 while some MongoDB server can be read, else 0.');
   readonly poolConnections = this.gauge(

@@ -1,0 +1,79 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import type { ChangeEvent } from './change.js';
+import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
+
+const time = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+
+function anEvent(seconds: number, id: string, text = ''): ChangeEvent {
+  return {
+    _id: { _data: id },
+    operationType: 'insert',
+    clusterTime: time(seconds),
+    fullDocument: { _id: id, text },
+  };
+}
+
+const told = (commits: readonly WholeCommit[]) =>
+  commits.map(({ events, resumeToken }) => ({
+    ids: events?.map(({ fullDocument }) => fullDocument?.['_id'] as string),
+    goesOnAfter: resumeToken._data,
+  }));
+
+describe('CommitAssembly', () => {
+  let assembly: CommitAssembly;
+
+  beforeEach(() => {
+    assembly = new CommitAssembly({ events: 3, bytes: 10_000 });
+  });
+
+  it('has nothing to give at first', () => {
+    expect(assembly.add([], time(5))).toEqual([]);
+    expect(assembly.pending).toBeUndefined();
+  });
+
+  it('holds the last commit of a reply back, since more of it may follow', () => {
+    const commits = assembly.add([anEvent(1, 'a'), anEvent(2, 'b')], time(2));
+    expect(told(commits)).toEqual([{ ids: ['a'], goesOnAfter: 'a' }]);
+    expect(assembly.pending).toEqual(time(2));
+  });
+
+  it('joins what comes in several replies', () => {
+    expect(assembly.add([anEvent(2, 'b')], time(2))).toEqual([]);
+    expect(assembly.add([anEvent(2, 'c')], time(2))).toEqual([]);
+    const commits = assembly.add([anEvent(2, 'd'), anEvent(3, 'e')], time(3));
+    expect(told(commits)).toEqual([{ ids: ['b', 'c', 'd'], goesOnAfter: 'd' }]);
+  });
+
+  it.each([
+    ['the stream is beyond it', [anEvent(2, 'b')], time(3)],
+    ['nothing more comes', [], time(2)],
+  ])('knows a commit whole when %s', (_name, events, streamAt) => {
+    assembly.add([anEvent(2, 'a')], time(2));
+    const ids = ['a', ...events.map(({ _id }) => _id._data)];
+    expect(told(assembly.add(events, streamAt))).toEqual([{ ids, goesOnAfter: ids.at(-1) }]);
+    expect(assembly.pending).toBeUndefined();
+  });
+
+  it('gives no events of a commit that is too many, and all of the next', () => {
+    const many = ['a', 'b', 'c', 'd', 'e'].map((id) => anEvent(2, id));
+    const commits = assembly.add([...many, anEvent(3, 'f')], time(4));
+    expect(told(commits)).toEqual([
+      { ids: undefined, goesOnAfter: 'e' },
+      { ids: ['f'], goesOnAfter: 'f' },
+    ]);
+  });
+
+  it('gives no events of a commit that is too large in several replies', () => {
+    for (const id of ['a', 'b', 'c']) {
+      expect(assembly.add([anEvent(2, id, 'x'.repeat(6_000))], time(2))).toEqual([]);
+    }
+    expect(told(assembly.add([], time(2)))).toEqual([{ ids: undefined, goesOnAfter: 'c' }]);
+  });
+
+  it('begins anew without what it held', () => {
+    assembly.add([anEvent(2, 'a')], time(2));
+    assembly.clear();
+    expect(assembly.add([], time(9))).toEqual([]);
+  });
+});

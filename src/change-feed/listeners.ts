@@ -1,0 +1,49 @@
+import { changeOf, timeOf, type Change, type ChangeListener } from './change.js';
+import type { WholeCommit } from './commit-assembly.js';
+
+/** Who is told what changes in which collection. */
+export class Listeners {
+  private readonly byCollection = new Map<string, ChangeListener[]>();
+  private readonly newest = new Map<string, Date>();
+
+  /** Events of the database's commits so far. */
+  eventsTold = 0;
+
+  /** Time between the newest change and its telling, by the two machines' clocks. Milliseconds. */
+  lagMs = 0;
+
+  get collections(): string[] {
+    return [...this.byCollection.keys()];
+  }
+
+  add(collection: string, listener: ChangeListener): void {
+    this.byCollection.set(collection, [...(this.byCollection.get(collection) ?? []), listener]);
+  }
+
+  /** When, by MongoDB's clock, the newest change was made that was told of a collection. */
+  newestChangeOf(collection: string): Date | undefined {
+    return this.newest.get(collection);
+  }
+
+  tell({ events, clusterTime }: WholeCommit): void {
+    const last = events?.at(-1);
+    if (!events || !last) {
+      this.forgetAll();
+      return;
+    }
+    for (const [collection, listeners] of this.byCollection) {
+      const changes = events
+        .map((event) => changeOf(event, collection))
+        .filter((change): change is Change => change !== undefined);
+      if (changes.length === 0) continue;
+      this.newest.set(collection, timeOf(last));
+      for (const listener of listeners) listener.committed({ collection, clusterTime, changes });
+    }
+    this.eventsTold += events.length;
+    if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
+  }
+
+  forgetAll(): void {
+    for (const listener of [...this.byCollection.values()].flat()) listener.forgetAll();
+  }
+}

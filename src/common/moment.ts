@@ -1,0 +1,17 @@
+/**
+ * A moment by both clocks of the process. The monotonic one stands still while a machine is suspended; the
+ * wall clock goes on, but can be set.
+ */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function momentNow(): Moment {
+  return { monotonicMs: performance.now(), wallMs: Date.now() };
+}
+
+/** The time since a moment, by whichever clock has gone further: what is remembered may only count as too old. */
+export function elapsedMs(since: Moment, now = momentNow()): number {
+  return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MongoClient, ObjectId, type Collection } from 'mongodb';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, aRunner } from './factories.js';
+import { TestMongod } from './mongo.js';
+import { primaryOf, writable } from './mongo-admin.js';
+import { until } from './until.js';
+
+const START_MS = 60_000;
+
+const LAG = /^change_feed_majority_lag_seconds (\S+)$/m;
+
+describe('while a majority of the members lacks what the primary has', () => {
+  const market = aMarket();
+  const path = `/v1/markets/market/provider/${market.eventId}`;
+  let mongod: TestMongod;
+  let service: TestApp;
+  let client: MongoClient;
+  let markets: Collection;
+  let secondary: number;
+  let price = 2;
+
+  beforeAll(async () => {
+    mongod = await TestMongod.start({ members: 2, arbiter: true });
+    await writable(mongod);
+    service = await createTestApp({ mongodbUri: mongod.uri });
+    client = await MongoClient.connect(mongod.uri);
+    markets = client.db(service.database.db.databaseName).collection('markets');
+    await markets.insertOne({ ...market, _id: new ObjectId() });
+    await until(async () => (await feed()).state === 'current' && (await hits()) > 0);
+    secondary = 1 - (await primaryOf(mongod));
+    await mongod.kill('SIGKILL', secondary);
+  }, START_MS);
+
+  afterAll(async () => {
+    await client?.close();
+    await service?.close();
+    await mongod?.stop();
+  }, START_MS);
+
+  it('says that the feed is late, since when, and why', async () => {
+    const changedAt = await changePrice();
+    await until(async () => (await feed()).state === 'late' && performance.now() - changedAt > 500);
+    const sinceChange = (performance.now() - changedAt) / 1_000;
+    const { lateBecause, ageSeconds } = await feed();
+    expect(lateBecause).toBe('majority_lags');
+    expect(ageSeconds).toBeGreaterThanOrEqual(sinceChange);
+    // As of the last answer to the feed.
+    expect(await lagSeconds()).toBeGreaterThan(sinceChange - 0.2);
+  });
+
+  it(
+    'is current again once the majority has caught up',
+    async () => {
+      await mongod.restart(secondary);
+      await until(async () => (await feed()).state === 'current');
+      expect(await lagSeconds()).toBeLessThan(0.2);
+      expect(await shownPrice()).toBe(price);
+    },
+    START_MS,
+  );
+
+  /** @returns when it was acknowledged */
+  async function changePrice(): Promise<number> {
+    price += 1;
+    await markets.updateOne(
+      { marketId: market.marketId },
+      { $set: { runners: [aRunner({ price })] } },
+    );
+    return performance.now();
+  }
+
+  async function shownPrice(): Promise<number> {
+    const { body } = await service.get(path).expect(200);
+    return body.data[0].runners[0].price;
+  }
+
+  async function feed() {
+    const { body } = await service.getOpen('/health/ready').expect(200);
+    return body.changeFeed as { state: string; lateBecause?: string; ageSeconds: number };
+  }
+
+  async function lagSeconds(): Promise<number> {
+    return Number(LAG.exec((await service.getOpen('/metrics')).text)?.[1]);
+  }
+
+  async function hits(): Promise<number> {
+    await shownPrice();
+    const { text } = await service.getOpen('/metrics');
+    return Number(/^markets_cache_hits_total (\S+)$/m.exec(text)?.[1]);
+  }
+});
