@@ -1,5 +1,5 @@
 import { MongoClient, type Document } from 'mongodb';
-import { DRIVER_OPTIONS } from '../src/database/database.js';
+import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import type { TestMongod } from './mongo.js';
 
 /** The name that the service gives itself to MongoDB. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DRIVER_OPTIONS } from '../src/database/database.js';
+import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { createTestApp, type TestApp } from './app.js';
 import { TestMongod } from './mongo.js';
 import { setFailCommand } from './mongo-admin.js';

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
 import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
-import { databaseName } from '../src/database/database.js';
+import { databaseName } from '../src/database/driver-options.js';
 import { createTestApp } from './app.js';
 import { ServerProcess, spawnProgram } from './server-process.js';
 

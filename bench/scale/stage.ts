@@ -1,7 +1,7 @@
 import { MongoClient, type Collection, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
-import { databaseName } from '../../src/database/database.js';
+import { databaseName } from '../../src/database/driver-options.js';
 import { TestMongod } from '../../test/mongo.js';
 import { startServer, type ServerProcess } from '../../test/server-process.js';
 import type { StoredMarket } from '../mongo.js';

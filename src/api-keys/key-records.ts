@@ -5,7 +5,8 @@ import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Problem } from '../http/problem.js';
-import { Database, READ_BUDGET_MS } from '../database/database.js';
+import { READ_BUDGET_MS } from '../database/bounded-reads.js';
+import { Database } from '../database/database.js';
 import { StoredApiKey, type ApiKey } from './api-key.schema.js';
 import { callerOf, faultsOf } from './key-state.js';
 
@@ -24,7 +25,7 @@ const MAX_READ_LATER = 2_000;
 export interface KnownKey {
   readonly record: StoredApiKey;
   readonly apiKey: ApiKey;
-  /** Monotonic time at which the read began. */
+  /** Monotonic time at which the record was surely so: the read began then, if a primary was asked. */
   readonly readAt: number;
   usedSince: boolean;
 }
@@ -151,8 +152,9 @@ export class KeyRecords {
   }
 
   private async readAll(ids: readonly string[]): Promise<ReadonlyMap<string, KnownKey>> {
-    const readAt = performance.now();
-    const records = await this.fetch(ids);
+    const began = performance.now();
+    const { records, ageMs } = await this.fetch(ids);
+    const readAt = began - ageMs;
     const found = new Map(
       records.map((record) => {
         this.warnOfFaults(record);
@@ -173,7 +175,8 @@ export class KeyRecords {
       return;
     }
     this.known.delete(id);
-    this.absent.set(id, true);
+    const ttl = Math.ceil(readAt + TRUST_MS - performance.now());
+    if (ttl > 0) this.absent.set(id, true, { ttl });
   }
 
   private warnOfFaults(record: StoredApiKey): void {
@@ -184,15 +187,19 @@ export class KeyRecords {
     this.logger.warn(`The record of key ${record._id} can't be understood: ${fields}`);
   }
 
-  private async fetch(ids: readonly string[]): Promise<StoredApiKey[]> {
-    const filter: object = { _id: { $in: ids } };
+  private async fetch(
+    ids: readonly string[],
+  ): Promise<{ readonly records: readonly StoredApiKey[]; readonly ageMs: number }> {
+    const command = {
+      find: this.model.collection.name,
+      filter: { _id: { $in: ids } },
+      batchSize: ids.length + 1,
+    };
     try {
-      return await this.database.read(READ_BUDGET_MS.key, (options) =>
-        this.model.collection
-          .find<StoredApiKey>(filter, options)
-          .batchSize(ids.length + 1)
-          .toArray(),
-      );
+      return await this.database.read(READ_BUDGET_MS.key, async (attempt) => ({
+        records: (await attempt.rows(command)) as StoredApiKey[],
+        ageMs: attempt.ageMs,
+      }));
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
       // For a caller whose key can't be checked it's all the same why.

@@ -3,7 +3,8 @@ import { MongoClient, type Collection } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { Config } from '../config.js';
-import { Database, databaseName } from '../database/database.js';
+import { Database } from '../database/database.js';
+import { databaseName } from '../database/driver-options.js';
 import { ChangeFeed } from './change-feed.js';
 import type { ChangeListener, Commit } from './change.js';
 

@@ -160,7 +160,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.progress.reached({ told: this.toldUpTo, committed: operationTime });
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
-    this.database.horizon = { operationTime: this.toldUpTo, clusterTime };
+    this.database.readAfterTime.advance(clusterTime);
   }
 
   /** Whether a reply proved nothing: the server's time may be ahead of its newest write, and stay so. */

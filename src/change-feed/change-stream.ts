@@ -7,7 +7,7 @@ import {
   type Timestamp,
 } from 'mongodb';
 import { momentNow, type Moment } from '../common/moment.js';
-import { DRIVER_OPTIONS } from '../database/database.js';
+import { DRIVER_OPTIONS } from '../database/driver-options.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 

@@ -1,6 +1,6 @@
 import { MongoClient, type ClientSession, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { databaseName, DRIVER_OPTIONS } from '../database/database.js';
+import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { demandProof, NotFollowable } from './proof.js';
 
 const RETRY_AFTER_MS = 250;

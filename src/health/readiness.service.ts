@@ -60,10 +60,8 @@ export class ReadinessService {
 
   private async ping(): Promise<string | undefined> {
     try {
-      await this.database.read(PING_BUDGET_MS, (options) =>
-        this.database.connection
-          .collection(MARKETS)
-          .findOne({}, { ...options, projection: { _id: 1 } }),
+      await this.database.read(PING_BUDGET_MS, (attempt) =>
+        attempt.command({ find: MARKETS, projection: { _id: 1 }, limit: 1 }),
       );
       return undefined;
     } catch (error) {

@@ -1,15 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
-import { MongoServerError, type Document } from 'mongodb';
+import { MongoServerError, type Document, type Timestamp } from 'mongodb';
 import type { Model, PipelineStage } from 'mongoose';
 import { TAKE_MAX } from '../http/input/page.js';
 import { Problem } from '../http/problem.js';
-import {
-  Database,
-  DRIVER_OPTIONS,
-  READ_BUDGET_MS,
-  type ReadOptions,
-} from '../database/database.js';
+import { READ_BUDGET_MS } from '../database/bounded-reads.js';
+import { Database } from '../database/database.js';
+import type { ReadAttempt } from '../database/read-attempt.js';
 import { conditionsOf, type Condition } from './market.filters.js';
 import { MARKET_PROJECTION } from './market-view.js';
 import { Market } from './market.schema.js';
@@ -35,6 +32,12 @@ interface WaitingLookup extends Lookup {
 /** Look-ups in one command. More would save little, and make each wait for the others. */
 const TOGETHER_MAX = 8;
 
+/** What was known to be written so long before a read must be in its snapshot. Milliseconds. */
+const SNAPSHOT_BEHIND_MS = 150;
+
+/** After a snapshot that was too old, none is asked for during this time. Milliseconds. */
+const WITHOUT_SNAPSHOTS_MS = 200;
+
 /** After a command of several that took too long, each look-up has one of its own for a while. */
 const APART_FOR_MS = 1_000;
 
@@ -52,6 +55,7 @@ const SNAPSHOT_GONE = new Set([175, 239, 246]);
 export class PageReader {
   private waiting: WaitingLookup[] = [];
   private apartUntil = -Infinity;
+  private withoutSnapshotsUntil = -Infinity;
 
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
@@ -62,8 +66,8 @@ export class PageReader {
   read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
     const match = { $match: { $and: [...conditionsOf(query), scope as Condition] } };
     if (!this.database.hasSnapshots) {
-      return this.database.read(READ_BUDGET_MS.markets, (options) =>
-        this.readInOnePass({ match, query }, options),
+      return this.database.read(READ_BUDGET_MS.markets, (attempt) =>
+        this.readInOnePass({ match, query }, attempt),
       );
     }
     return new Promise((resolve, reject) => {
@@ -85,12 +89,12 @@ export class PageReader {
 
   private async ask(lookups: readonly WaitingLookup[], budgetMs: number): Promise<void> {
     try {
-      const pages = await this.database.read(budgetMs, (options) =>
-        this.readSnapshot(lookups, options).catch((error: unknown) => {
-          if (!isSnapshotGone(error)) throw error;
-          return Promise.all(lookups.map((lookup) => this.readInOnePass(lookup, options)));
-        }),
-      );
+      const pages = await this.database.read(budgetMs, async (attempt) => {
+        const ofSnapshot = await this.readSnapshot(lookups, attempt);
+        return (
+          ofSnapshot ?? Promise.all(lookups.map((lookup) => this.readInOnePass(lookup, attempt)))
+        );
+      });
       lookups.forEach(({ resolve }, index) => resolve(pages[index] ?? NOTHING));
     } catch (error) {
       if (lookups.length === 1 || !isTooLate(error)) {
@@ -104,48 +108,60 @@ export class PageReader {
     }
   }
 
-  /** The indexes give the order and the count: only what is on the pages is fetched. */
+  /**
+   * A snapshot shows what a majority has, which may be the past: then the state of the server that is asked is
+   * read. Secondaries may have writes that they don't know to be a majority's.
+   */
   private async readSnapshot(
     lookups: readonly Lookup[],
-    { maxTimeMS, ...options }: ReadOptions,
-  ): Promise<StoredPage[]> {
-    const collection = this.markets.collection.name;
-    const pipeline = pagesAndTotals(lookups, collection);
-    const readConcern = { level: 'snapshot' as const };
-    // A command does not take them from its client.
-    const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
-    // The bare command: a cursor object for one batch costs a quarter of the read.
-    const { cursor } = await this.database.db.command(
-      {
-        aggregate: collection,
-        pipeline,
-        cursor: { batchSize: lookups.length * (TAKE_MAX + 1) },
-        readConcern,
-        maxTimeMS,
-      },
-      { ...options, readPreference, enableUtf8Validation },
-    );
-    const isWhole = String(cursor.id) === '0';
-    // Only documents so large that they exceed the 16 MB of one reply come in several.
-    const rows: Document[] = isWhole
-      ? cursor.firstBatch
-      : await this.markets.aggregate(pipeline, { ...options, maxTimeMS, readConcern }).exec();
-    return pagesOf(rows, lookups.length);
+    attempt: ReadAttempt,
+  ): Promise<StoredPage[] | undefined> {
+    const now = performance.now();
+    if (!attempt.isOfPrimary || now < this.withoutSnapshotsUntil) return undefined;
+    const due = this.database.readAfterTime.knownAt(now - SNAPSHOT_BEHIND_MS);
+    try {
+      const { cursor } = await attempt.command({
+        ...this.pagesAndTotals(lookups),
+        readConcern: { level: 'snapshot' },
+      });
+      if (!isBefore(cursor.atClusterTime, due)) {
+        return pagesOf(await attempt.restOf(cursor), lookups.length);
+      }
+      attempt.killCursor(cursor.id, this.markets.collection.name);
+      this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
+    } catch (error) {
+      if (!isSnapshotGone(error)) throw error;
+    }
+    return undefined;
   }
 
-  /** Without snapshots, one pass over all that match sees page and total together. */
-  private async readInOnePass({ match, query }: Lookup, options: ReadOptions): Promise<StoredPage> {
-    const [result] = await this.markets
-      .aggregate<{ markets: Document[]; total: { itemCount: number }[] }>(
-        [
-          match,
-          IN_ORDER,
-          { $facet: { markets: pageStages(query), total: [{ $count: 'itemCount' }] } },
-        ],
-        options,
-      )
-      .exec();
-    return { markets: result?.markets ?? [], itemCount: result?.total[0]?.itemCount ?? 0 };
+  /** The indexes give the order and the count: only what is on the pages is fetched. */
+  private pagesAndTotals(lookups: readonly Lookup[]): Document {
+    const collection = this.markets.collection.name;
+    return {
+      aggregate: collection,
+      pipeline: pagesAndTotals(lookups, collection),
+      cursor: { batchSize: lookups.length * (TAKE_MAX + 1) },
+    };
+  }
+
+  /** Without a snapshot, one pass over all that match sees page and total together. */
+  private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
+    const total = [{ $count: 'itemCount' }];
+    const rows = await attempt.rows({
+      aggregate: this.markets.collection.name,
+      pipeline: [
+        match,
+        IN_ORDER,
+        { $facet: { markets: pageStages(query), total } },
+        // Row by row, since a page may be larger than the one document that holds it all.
+        { $project: { rows: { $concatArrays: ['$markets', '$total'] } } },
+        { $unwind: '$rows' },
+        { $replaceRoot: { newRoot: '$rows' } },
+      ],
+      cursor: { batchSize: TAKE_MAX + 1 },
+    });
+    return pagesOf(rows, 1)[0] ?? NOTHING;
   }
 }
 
@@ -171,7 +187,7 @@ function pagesOf(rows: readonly Document[], count: number): StoredPage[] {
   let start = 0;
   rows.forEach((row, end) => {
     if ('_id' in row) return;
-    pages[row['place']] = { markets: rows.slice(start, end), itemCount: row['itemCount'] };
+    pages[row['place'] ?? 0] = { markets: rows.slice(start, end), itemCount: row['itemCount'] };
     start = end + 1;
   });
   return pages;
@@ -183,6 +199,10 @@ function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineSt
 
 function isTooLate(error: unknown): boolean {
   return error instanceof Problem && error.code === 'database_timeout';
+}
+
+function isBefore(time: Timestamp | undefined, due: Timestamp | undefined): boolean {
+  return time !== undefined && due !== undefined && time.lessThan(due);
 }
 
 /** For a moment after a collection or an index was made anew, there is no snapshot of it. */

@@ -6,7 +6,7 @@ import type { Load, LoadReply, LoadResult } from '../../bench/load-client.js';
 import type { SlowClients, SlowClientsState } from '../../bench/slow-clients.js';
 import { marketOf } from '../../bench/bench-markets.js';
 import { median } from '../../bench/statistics.js';
-import { databaseName } from '../../src/database/database.js';
+import { databaseName } from '../../src/database/driver-options.js';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, type ServiceProcess } from '../services.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, it } from '@jest/globals';
-import { databaseName, DRIVER_OPTIONS } from '../../src/database/database.js';
+import { databaseName, DRIVER_OPTIONS } from '../../src/database/driver-options.js';
 import { TestMongod } from '../mongo.js';
 import { APP_NAME, onMember, setFailCommand } from '../mongo-admin.js';
 import { startProcess, type ServiceProcess } from '../services.js';

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { databaseName } from '../../src/database/database.js';
+import { databaseName } from '../../src/database/driver-options.js';
 import type { TestMongod } from '../mongo.js';
 import type { Fault } from './faults.js';
 import { History } from './history.js';

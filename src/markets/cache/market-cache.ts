@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { FRESH_FOR_MS } from '../../change-feed/freshness.js';
 import { Config } from '../../config.js';
-import { READ_BUDGET_MS } from '../../database/database.js';
+import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
 import type { Answer } from '../answer.js';
 import type { MarketsQuery } from '../markets-query.dto.js';

@@ -4,7 +4,7 @@ import type { Document, Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
-import { Database, DRIVER_OPTIONS } from '../../database/database.js';
+import { Database } from '../../database/database.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import { Market } from '../market.schema.js';
 import { scopeKey, scopeKeysOf, type Scope } from '../scope.js';
@@ -91,38 +91,25 @@ export class ScopeLoader implements ChangeListener {
   private async read(scopes: readonly Scope[], budgetMs: number): Promise<Snapshot> {
     const afterClusterTime = this.feed.position;
     const limit = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX) + 1;
-    // A command does not take them from its client.
-    const { readPreference, enableUtf8Validation } = DRIVER_OPTIONS;
-    const { cursor } = await this.database.read(budgetMs, ({ maxTimeMS, signal }) =>
-      this.database.db.command(
-        {
-          find: this.markets.collection.name,
-          filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
-          sort: { _id: 1 },
-          projection: MARKET_PROJECTION,
-          limit,
-          batchSize: limit,
-          maxTimeMS,
-          collation: { locale: 'simple' },
-          readConcern: { level: 'snapshot', afterClusterTime },
-        },
-        { signal, readPreference, enableUtf8Validation },
-      ),
-    );
+    const { name } = this.markets.collection;
+    const cursor = await this.database.read(budgetMs, async (attempt) => {
+      const reply = await attempt.command({
+        find: name,
+        filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
+        sort: { _id: 1 },
+        projection: MARKET_PROJECTION,
+        limit,
+        batchSize: limit,
+        readConcern: { level: 'snapshot', afterClusterTime },
+      });
+      attempt.killCursor(reply['cursor'].id, name);
+      return reply['cursor'];
+    });
     // There is no time to go by while there is no collection: nothing was in it then.
     const asOf: Timestamp = cursor.atClusterTime ?? afterClusterTime;
     const isWhole = String(cursor.id) === '0';
-    if (!isWhole) this.killCursor(cursor.id, cursor.ns);
     const fits = isWhole && cursor.firstBatch.length < limit;
     return { asOf, documents: fits ? cursor.firstBatch : undefined };
-  }
-
-  /** Nobody waits for it: what MongoDB does not hear of ends there by itself. */
-  private killCursor(id: unknown, namespace: string): void {
-    const collection = namespace.slice(namespace.indexOf('.') + 1);
-    void this.database.db
-      .command({ killCursors: collection, cursors: [id] })
-      .catch(() => undefined);
   }
 }
 

@@ -1,0 +1,156 @@
+import { Logger } from '@nestjs/common';
+import { MongoServerError, ReadPreference, type Timestamp } from 'mongodb';
+import type { Connection } from 'mongoose';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LogThrottle } from '../common/log-throttle.js';
+import { DRIVER_OPTIONS } from './driver-options.js';
+import { ReadAttempt } from './read-attempt.js';
+import type { ReadAfterTime } from './read-after-time.js';
+import { isTimeExpired, isWorthRetry, problemOf, timeout, unavailable } from './read-errors.js';
+import { ReadSlots } from './read-slots.js';
+import type { Topology } from './topology.js';
+
+/** How long a read may take in all, in milliseconds. One request makes at most one of each. */
+export const READ_BUDGET_MS = { key: 500, book: 400, markets: 900, pagesTogether: 300 } as const;
+
+/** The server gives up this long before we do, so that a slow query keeps its connection. */
+const SERVER_GIVES_UP_EARLIER_MS = 150;
+
+/** A secondary must have what was known to be written so long ago. Milliseconds. */
+const SECONDARY_BEHIND_MS = 1_000;
+/** What was written is known this soon, by heartbeats; where none comes for longer, nothing is proven. */
+const KNOWN_AFTER_MS = 500;
+const SILENT_MAX_MS = 1_500;
+/** Further than this behind the newest known write no secondary answers, whatever became of the primary. Seconds. */
+const WITHIN_S = 2;
+/** A secondary that has not answered by then may be waiting for writes: another is asked beside it. Milliseconds. */
+const HEDGE_AFTER_MS = 50;
+
+type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
+
+interface Bounds {
+  readonly signal: AbortSignal;
+  readonly serverDeadline: number;
+}
+
+/** Reads that end in time, are tried again where that can help, and are never of the past. */
+export class BoundedReads {
+  private readonly logger = new Logger('Database');
+  private readonly refusals = new LogThrottle(1_000);
+  private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly topology: Topology,
+    private readonly readAfterTime: ReadAfterTime,
+  ) {}
+
+  async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
+    if (!this.topology.readable) throw unavailable();
+    const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
+    return this.slots.run(serverMs, (waitedMs) =>
+      this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),
+    );
+  }
+
+  private async readWithin<T>(
+    ownMs: number,
+    serverMs: number,
+    operation: Operation<T>,
+  ): Promise<T> {
+    const abort = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(this.topology.hasPrimary ? timeout() : unavailable());
+        abort.abort();
+      }, ownMs);
+    });
+    const bounds = { signal: abort.signal, serverDeadline: performance.now() + serverMs };
+    try {
+      return await Promise.race([this.tryTwice(operation, bounds), tooLate]);
+    } catch (error) {
+      this.warnOfRefusal(error);
+      throw problemOf(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */
+  private async tryTwice<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
+    try {
+      return await this.attempt(operation, bounds);
+    } catch (error) {
+      if (!isWorthRetry(error) || !this.topology.readable) throw error;
+      return this.attempt(operation, bounds);
+    }
+  }
+
+  private attempt<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
+    return this.topology.hasPrimary
+      ? this.attemptAt(ReadPreference.primary, operation, bounds)
+      : this.attemptAtSecondaries(operation, bounds);
+  }
+
+  /** The driver takes any secondary: one that lags makes the read wait, so that another is asked beside it. */
+  private async attemptAtSecondaries<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
+    const after = this.leastTimeOfSecondaries();
+    const ask = () => this.attemptAt(ReadPreference.secondaryPreferred, operation, bounds, after);
+    const answered = new AbortController();
+    const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(ask);
+    try {
+      return await Promise.any([ask(), later]);
+    } catch (error) {
+      const [first] = (error as AggregateError).errors;
+      throw isTimeExpired(first) ? unavailable() : first;
+    } finally {
+      answered.abort();
+    }
+  }
+
+  private async attemptAt<T>(
+    readPreference: ReadPreference,
+    operation: Operation<T>,
+    { signal, serverDeadline }: Bounds,
+    after?: Timestamp,
+  ): Promise<T> {
+    const { connection, readAfterTime } = this;
+    const { db } = connection;
+    if (!db) throw unavailable();
+    const session = connection.getClient().startSession({ causalConsistency: Boolean(after) });
+    if (after && readAfterTime.newest) {
+      session.advanceClusterTime(readAfterTime.newest);
+      session.advanceOperationTime(after);
+    }
+    try {
+      const ageMs = after ? SECONDARY_BEHIND_MS + KNOWN_AFTER_MS : 0;
+      const options = { db, session, readPreference, signal, serverDeadline, readAfterTime, ageMs };
+      return await operation(new ReadAttempt(options));
+    } finally {
+      await session.endSession();
+    }
+  }
+
+  /**
+   * What a secondary must have in order to answer. While any names a primary, that is all that was known some time ago:
+   * writes may go on that we can't see. Where nobody does, the last writes may be lost with it.
+   */
+  private leastTimeOfSecondaries(): Timestamp {
+    const { newestOnSecondaries, secondariesNamePrimary } = this.topology;
+    const newest = this.readAfterTime.newest?.clusterTime;
+    if (!newest || !newestOnSecondaries) throw unavailable();
+    const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();
+    if (behindS >= WITHIN_S || this.readAfterTime.silentMs > SILENT_MAX_MS) throw unavailable();
+    const due = this.readAfterTime.knownAt(performance.now() - SECONDARY_BEHIND_MS) ?? newest;
+    const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
+    return isLost ? newestOnSecondaries : due;
+  }
+
+  private warnOfRefusal(error: unknown): void {
+    if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
+    const count = this.refusals.count();
+    if (count === undefined) return;
+    this.logger.error({ count }, `MongoDB refuses reads: ${error.codeName ?? error.code}`);
+  }
+}

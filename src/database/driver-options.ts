@@ -1,0 +1,30 @@
+import type { MongoClientOptions } from 'mongodb';
+
+/** The database when the URI's path names none. */
+const DEFAULT_DATABASE = 'markets-odds';
+
+/**
+ * How the driver is set up for a service that answers within two seconds, or says that it can't.
+ * `timeoutMS` has no effect in this driver: each stage has its own bound.
+ */
+export const DRIVER_OPTIONS = {
+  appName: 'markets-odds-service',
+  readPreference: 'primaryPreferred',
+  maxPoolSize: 32,
+  // Opened beforehand: each takes some round trips, which are long where MongoDB is far.
+  minPoolSize: 8,
+  // A server that hangs is known as such after connectTimeoutMS + heartbeatFrequencyMS.
+  heartbeatFrequencyMS: 500,
+  connectTimeoutMS: 1_000,
+  serverSelectionTimeoutMS: 1_000,
+  // Reads have slots of their own: who waits here waits for a connection that is being opened.
+  waitQueueTimeoutMS: 500,
+  // Markets are written by others, too: one broken string must not hide a whole page.
+  enableUtf8Validation: false,
+} as const satisfies MongoClientOptions;
+
+/** The database that a connection string names, or the default. */
+export function databaseName(uri: string): string {
+  const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
+  return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
+}

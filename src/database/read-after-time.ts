@@ -1,0 +1,51 @@
+import type { ClusterTime, Timestamp } from 'mongodb';
+
+/** Times of writes heard within this long are told apart; older ones only as the newest of them. Milliseconds. */
+const KEPT_MS = 1_500;
+
+/** Times heard so soon after one another count as heard with the last. Milliseconds. */
+const APART_MS = 10;
+
+interface Mark {
+  readonly clusterTime: ClusterTime;
+  /** Monotonic time at which it was heard. */
+  readonly heardAt: number;
+}
+
+/**
+ * The newest write that is known to have been made, by the cluster time that every server passes on with each
+ * answer and each heartbeat, and since when it is known. Reads that may fall behind are measured by it.
+ */
+export class ReadAfterTime {
+  private marks: Mark[] = [];
+  private lastHeardAt = -Infinity;
+
+  /** Some server has told this time; none in the answers of a standalone server. */
+  advance(clusterTime: ClusterTime | undefined): void {
+    if (!clusterTime) return;
+    const now = performance.now();
+    this.lastHeardAt = now;
+    const last = this.marks.at(-1);
+    if (last && !clusterTime.clusterTime.greaterThan(last.clusterTime.clusterTime)) return;
+    const before = this.marks.at(-2);
+    if (last && before && last.heardAt - before.heardAt < APART_MS) this.marks.pop();
+    this.marks.push({ clusterTime, heardAt: now });
+    while (this.marks[1] && this.marks[1].heardAt < now - KEPT_MS) this.marks.shift();
+  }
+
+  /** The newest time of all, signed: what servers need to believe it. */
+  get newest(): ClusterTime | undefined {
+    return this.marks.at(-1)?.clusterTime;
+  }
+
+  /** The newest time that was known at a moment of the monotonic clock, which is not long ago; if none was, the newest. */
+  knownAt(at: number): Timestamp | undefined {
+    const mark = this.marks.findLast(({ heardAt }) => heardAt <= at) ?? this.marks.at(-1);
+    return mark?.clusterTime.clusterTime;
+  }
+
+  /** How long ago any server was heard, in milliseconds. */
+  get silentMs(): number {
+    return performance.now() - this.lastHeardAt;
+  }
+}

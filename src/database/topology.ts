@@ -1,0 +1,85 @@
+import type {
+  Document,
+  MongoClient,
+  ServerDescription,
+  Timestamp,
+  TopologyDescription,
+} from 'mongodb';
+import type { ReadAfterTime } from './read-after-time.js';
+
+/** What a secondary said of itself in its last heartbeat. */
+interface Heartbeat {
+  /** The newest write that it had. */
+  readonly lastWrite: Timestamp | undefined;
+  /** Whether it knew of a primary. */
+  readonly namesPrimary: boolean;
+}
+
+const WIRE_VERSION_5_0 = 13;
+
+/** Servers whose answers are never behind. */
+const WRITABLE = new Set(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer']);
+const SECONDARY = 'RSSecondary';
+
+/** What the driver's monitors know of the servers. */
+export class Topology {
+  private servers: readonly ServerDescription[] = [];
+  private readonly heartbeats = new Map<string, Heartbeat>();
+
+  constructor(private readonly readAfterTime: ReadAfterTime) {}
+
+  /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
+  follow(client: MongoClient): void {
+    client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      this.servers = serversOf(newDescription);
+    });
+    client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
+      this.heartbeats.set(address, heartbeatOf(reply));
+      this.readAfterTime.advance(reply['$clusterTime']);
+    });
+  }
+
+  get hasPrimary(): boolean {
+    return this.servers.some(({ type }) => WRITABLE.has(type));
+  }
+
+  /** Whether some server can be read. */
+  get readable(): boolean {
+    return this.hasPrimary || this.servers.some(({ type }) => type === SECONDARY);
+  }
+
+  /** Whether a read can be of one point in time: not on a standalone server, nor before MongoDB 5.0. */
+  get hasSnapshots(): boolean {
+    return this.servers.every(
+      ({ type, maxWireVersion }) =>
+        type === 'Unknown' || (type !== 'Standalone' && maxWireVersion >= WIRE_VERSION_5_0),
+    );
+  }
+
+  /** The newest write that any reachable secondary had when it was last heard. */
+  get newestOnSecondaries(): Timestamp | undefined {
+    return this.secondaries
+      .map(({ lastWrite }) => lastWrite)
+      .reduce((newest, time) => (newest && !time?.greaterThan(newest) ? newest : time), undefined);
+  }
+
+  /** Whether a reachable secondary knows of a primary: then writes go on that we can't see. */
+  get secondariesNamePrimary(): boolean {
+    return this.secondaries.some(({ namesPrimary }) => namesPrimary);
+  }
+
+  private get secondaries(): Heartbeat[] {
+    return this.servers
+      .filter(({ type }) => type === SECONDARY)
+      .map(({ address }) => this.heartbeats.get(address))
+      .filter((heartbeat) => heartbeat !== undefined);
+  }
+}
+
+function serversOf({ servers }: TopologyDescription): ServerDescription[] {
+  return [...servers.values()];
+}
+
+function heartbeatOf({ lastWrite, primary }: Document): Heartbeat {
+  return { lastWrite: lastWrite?.opTime?.ts, namesPrimary: primary !== undefined };
+}
