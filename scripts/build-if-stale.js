@@ -1,4 +1,3 @@
-// Builds when a source is newer than the last build, so that commands start at once.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,10 +12,12 @@ const INPUTS = [
 ];
 
 const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
-const startedAt = new Date();
 
-if (Math.max(...[...INPUTS, ...sources].map(changedAt)) >= changedAt(STAMP)) {
+/** Builds when a source is newer than the last build, so that commands start at once. */
+export function buildIfStale() {
+  const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
+  if (Math.max(...[...INPUTS, ...sources].map(changedAt)) < changedAt(STAMP)) return;
+  const startedAt = new Date();
   execFileSync('npm', ['run', '-s', 'build'], { stdio: ['ignore', 2, 2] });
   writeFileSync(STAMP, '');
   // A source that changed while it was being built counts as newer.

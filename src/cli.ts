@@ -43,7 +43,9 @@ const run: RunCommand =
   async (...args) => {
     const signal = stopSignal();
     const config = loadConfig();
-    const embedded = config.mongodbUri ? undefined : await openEmbedded(config.embeddedDbPath, say);
+    const name = program.args.slice(0, 2).join(' ');
+    const owner = { path: config.embeddedDbPath, name, shared: false, signal };
+    const embedded = config.mongodbUri ? undefined : await openEmbedded(owner, say);
     try {
       const settings = Object.assign(
         new Config(),

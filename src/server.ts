@@ -18,7 +18,8 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function start(): Promise<void> {
   const given = loadConfig();
-  const embedded = given.mongodbUri ? undefined : await openEmbedded(given.embeddedDbPath, say);
+  const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };
+  const embedded = given.mongodbUri ? undefined : await openEmbedded(owner, say);
   try {
     const config: Config = embedded
       ? { ...given, mongodbUri: embedded.uri, isEmbedded: true }

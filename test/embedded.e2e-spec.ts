@@ -1,29 +1,30 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
+import { findMongod } from '../src/embedded-mongod/find-mongod.js';
+import { freePort } from '../src/embedded-mongod/free-port.js';
+import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
+import { until } from './until.js';
 
-// What runs is the build, since a keeper is a process of its own: `npm test` builds before.
-const built = new URL('../dist/database/embedded/embedded.js', import.meta.url).href;
+// What runs is the build, in processes of their own: `npm test` builds before.
+const built = new URL('../dist/embedded-mongod/embedded.js', import.meta.url).href;
 
-/** Opens the database, prints its connection string, and closes it on a signal, after one more ping. */
+/** Opens the database, prints its connection string, and closes it on SIGINT. */
 const userProgram = `
-  import { MongoClient } from 'mongodb';
   import { openEmbedded } from '${built}';
-  const embedded = await openEmbedded(process.argv[1], (line) => console.error(line));
+  const [, path, name, shared] = process.argv;
+  const options = { path, name, shared: shared === 'true' };
+  const embedded = await openEmbedded(options, (line) => console.error(line));
   // Stays; the end of the input is the end of the tests, for whatever reason.
   process.stdin.resume().once('end', () => process.exit());
   process.once('SIGINT', async () => {
-    const client = new MongoClient(embedded.uri);
-    await client.db('admin').command({ ping: 1 });
-    await client.close();
     await embedded.close();
     process.stdin.destroy();
   });
@@ -33,77 +34,81 @@ const userProgram = `
 jest.setTimeout(60_000);
 
 let folder: string;
-let users: ChildProcess[];
+let processes: ChildProcess[];
+let foreign: MongodProcess | undefined;
 
 beforeEach(async () => {
-  users = [];
+  processes = [];
+  foreign = undefined;
   folder = await mkdtemp(join(tmpdir(), 'markets-odds embedded '));
 });
 
 afterEach(async () => {
-  const running = users.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode);
-  running.forEach((user) => user.kill('SIGKILL'));
-  const pid = await mongodPid();
-  if (pid > 0) await gone(pid);
+  for (const each of processes) {
+    if (each.exitCode === null && !each.signalCode) each.kill('SIGKILL');
+  }
+  await foreign?.end();
+  await mongodGone();
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-function startUser(path = folder): ChildProcess {
-  const user = spawn(process.execPath, ['--input-type=module', '-e', userProgram, path], {
+class User {
+  readonly uri: Promise<string>;
+  complaint = '';
+
+  constructor(
+    readonly name: 'the server' | 'a command',
+    readonly path = folder,
+  ) {
+    const shared = String(name === 'the server');
+    const args = ['--input-type=module', '-e', userProgram, path, name, shared];
+    this.process = start(process.execPath, args);
+    this.process.stderr?.setEncoding('utf8').on('data', (text) => (this.complaint += text));
+    this.uri = this.firstLine();
+    this.uri.catch(() => undefined);
+  }
+
+  readonly process: ChildProcess;
+
+  private async firstLine(): Promise<string> {
+    const { stdout } = this.process;
+    if (stdout) for await (const line of createInterface({ input: stdout })) return line;
+    throw new Error(this.complaint);
+  }
+}
+
+function start(program: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const child = spawn(program, args, {
     // A process group of its own, as a terminal gives to a command.
     detached: true,
     stdio: 'pipe',
-    env: { ...process.env, NODE_OPTIONS: '' },
+    env: { ...process.env, NODE_OPTIONS: '', ...env },
   });
-  users.push(user);
-  return user;
-}
-
-async function uriOf({ stdout, stderr }: ChildProcess): Promise<string> {
-  if (!stdout || !stderr) throw new Error('No output');
-  let complaint = '';
-  stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
-  for await (const line of createInterface({ input: stdout })) return line;
-  throw new Error(complaint);
-}
-
-async function open(path?: string): Promise<{ user: ChildProcess; uri: string }> {
-  const user = startUser(path);
-  return { user, uri: await uriOf(user) };
+  processes.push(child);
+  return child;
 }
 
 /** As Ctrl-C in a terminal: the whole process group gets the signal. */
-async function interrupt(user: ChildProcess): Promise<void> {
+async function interrupt({ process: user }: User): Promise<void> {
   const exit = once(user, 'exit');
   process.kill(-Number(user.pid), 'SIGINT');
   expect(await exit).toEqual([0, null]);
-}
-
-async function kill(user: ChildProcess): Promise<void> {
-  const exit = once(user, 'exit');
-  user.kill('SIGKILL');
-  await exit;
 }
 
 async function mongodPid(): Promise<number> {
   return Number(await readFile(join(folder, 'mongod.lock'), 'utf8').catch(() => ''));
 }
 
-async function keeperPid(): Promise<number> {
-  const { pid }: { pid: number } = JSON.parse(await readFile(join(folder, 'keeper.json'), 'utf8'));
-  return pid;
+async function mongodGone(pid?: number): Promise<void> {
+  const mongod = pid ?? (await mongodPid());
+  if (mongod > 0) await until(() => !isAlive(mongod));
 }
 
-async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`Not within 10 s: ${String(condition)}`);
-    await delay(20);
-  }
-}
-
-async function gone(pid: number): Promise<void> {
-  await until(() => !isAlive(pid));
+/** Kills a user; resolves when its mongod is gone. */
+async function killed({ process: user }: User): Promise<void> {
+  const mongod = await mongodPid();
+  user.kill('SIGKILL');
+  await mongodGone(mongod);
 }
 
 /** Whether a process runs; one that is dead and not yet reaped does not. */
@@ -118,7 +123,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Puts a document in and tells how many there are; waits for a MongoDB that is coming back. */
+/** Puts a document in and tells how many there are. */
 async function addOne(uri: string): Promise<number> {
   const client = new MongoClient(uri, { serverSelectionTimeoutMS: 15_000 });
   try {
@@ -140,137 +145,175 @@ async function answers(host: string, port: number): Promise<boolean> {
   return first === 'connect';
 }
 
+async function expectLoopbackOnly(port: number): Promise<void> {
+  const others = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, scopeid }) => !internal && !scopeid)
+    .map(({ address }) => address);
+  expect(await answers('127.0.0.1', port)).toBe(true);
+  for (const host of ['127.0.0.2', '::1', ...others]) {
+    expect([host, await answers(host, port)]).toEqual([host, false]);
+  }
+}
+
+/** A mongod that somebody else runs on the data path. */
+async function foreignMongod(): Promise<MongodProcess> {
+  const program = await findMongod();
+  foreign = await MongodProcess.start({ program, dbPath: folder, port: await freePort() });
+  return foreign;
+}
+
+/** The run's environment, without the settings of who runs the tests. */
+const env = () => ({ EMBEDDED_DB_PATH: folder, MONGODB_URI: '', PORT: '0', NODE_ENV: '' });
+
+async function npmStart(): Promise<ChildProcess> {
+  const npm = start('npm', ['start'], env());
+  let said = '';
+  npm.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
+  npm.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
+  await until(() => said.includes('Try it'));
+  return npm;
+}
+
+/** Ends npm; all that it started is gone then, and mongod was not killed: that empties its lock file. */
+async function expectEnd(npm: ChildProcess, end: () => void): Promise<void> {
+  const { pid } = JSON.parse(await readFile(join(folder, 'embedded.json'), 'utf8'));
+  const mongod = await mongodPid();
+  expect([isAlive(pid), isAlive(mongod)]).toEqual([true, true]);
+  const exit = once(npm, 'exit');
+  end();
+  await exit;
+  expect([isAlive(pid), isAlive(mongod), await mongodPid()]).toEqual([false, false, 0]);
+}
+
+async function listKeys(): Promise<string> {
+  const command = start('npm', ['run', '-s', 'cli', '--', 'keys', 'list'], env());
+  let said = '';
+  command.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
+  expect(await once(command, 'close')).toEqual([0, null]);
+  return said;
+}
+
 describe('the embedded MongoDB', () => {
-  test('is shared by users who start at once, and ends with the last of them', async () => {
-    const [first, second] = await Promise.all([open(), open()]);
-    expect(second.uri).toBe(first.uri);
+  it('of a server is on loopback, shared with commands, and ends with the server', async () => {
+    const server = new User('the server');
+    const uri = await server.uri;
+    await expectLoopbackOnly(Number(new URL(uri).port));
     const mongod = await mongodPid();
+    const command = new User('a command');
+    expect(await command.uri).toBe(uri);
 
-    await interrupt(first.user);
-    expect(await addOne(second.uri)).toBe(1);
-    expect(await mongodPid()).toBe(mongod);
-
-    const keeper = await keeperPid();
-    await interrupt(second.user);
-    expect(isAlive(mongod)).toBe(false);
-    await gone(keeper);
-  });
-
-  test('is out of reach of the signals that a terminal sends to the user who started it', async () => {
-    const first = await open();
-    process.kill(-Number(first.user.pid), 'SIGSTOP');
-    const second = await open();
-    expect(second.uri).toBe(first.uri);
-    expect(await addOne(second.uri)).toBe(1);
-  });
-
-  test('finds its data again, by the same connection string', async () => {
-    const before = await open();
-    expect(await addOne(before.uri)).toBe(1);
-    await interrupt(before.user);
-
-    const after = await open();
-    expect(after.uri).toBe(before.uri);
-    expect(await addOne(after.uri)).toBe(2);
-  });
-
-  test('finds its data again when another process has taken its port', async () => {
-    const before = await open();
-    expect(await addOne(before.uri)).toBe(1);
-    await interrupt(before.user);
-
-    const elsewhere = join(folder, 'elsewhere');
-    await mkdir(elsewhere);
-    await writeFile(join(elsewhere, 'keeper.json'), await readFile(join(folder, 'keeper.json')));
-    const other = await open(elsewhere);
-    expect(other.uri).toBe(before.uri);
-
-    const after = await open();
-    expect(after.uri).not.toBe(before.uri);
-    expect(await addOne(after.uri)).toBe(2);
-    await interrupt(other.user);
-  });
-
-  test('listens on 127.0.0.1 only', async () => {
-    const { uri } = await open();
-    const port = Number(new URL(uri).port);
-    const others = Object.values(networkInterfaces())
-      .flatMap((addresses) => addresses ?? [])
-      .filter(({ internal, scopeid }) => !internal && !scopeid)
-      .map(({ address }) => address);
-
-    expect(await answers('127.0.0.1', port)).toBe(true);
-    for (const host of ['127.0.0.2', '::1', ...others]) {
-      expect([host, await answers(host, port)]).toEqual([host, false]);
-    }
-  });
-
-  test('ends when its only user is killed', async () => {
-    const { user } = await open();
-    const [mongod, keeper] = [await mongodPid(), await keeperPid()];
-    await kill(user);
-    await gone(keeper);
-    expect(isAlive(mongod)).toBe(false);
-  });
-
-  test('ends when the user who starts it is killed meanwhile', async () => {
-    const user = startUser();
-    await until(async () => (await mongodPid()) > 0);
-    const mongod = await mongodPid();
-    await kill(user);
-    await gone(mongod);
-    expect(await addOne((await open()).uri)).toBe(1);
-  });
-
-  test('comes back for its users when mongod is killed', async () => {
-    const { user, uri } = await open();
+    await interrupt(command);
     expect(await addOne(uri)).toBe(1);
-    const mongod = await mongodPid();
-    process.kill(mongod, 'SIGKILL');
-    await gone(mongod);
+    await interrupt(server);
+    expect(isAlive(mongod)).toBe(false);
+  });
+
+  it('of a command is its own: who comes meanwhile waits, and is told for whom', async () => {
+    const command = new User('a command');
+    expect(await addOne(await command.uri)).toBe(1);
+    const server = new User('the server');
+    const wait = `Waiting for a command (process ${command.process.pid}) to end`;
+    await until(() => server.complaint.includes(wait));
+
+    await interrupt(command);
+    expect(await addOne(await server.uri)).toBe(2);
+    expect(server.complaint.match(/Waiting/g)).toHaveLength(1);
+  });
+
+  it('is opened by all who start at once', async () => {
+    const server = new User('the server');
+    const others = [new User('the server'), new User('a command')];
+    const first = await Promise.race([server, ...others].map(({ uri }) => uri));
+    expect(await addOne(first)).toBe(1);
+    // Whoever is last waits until a command that was first has ended.
+    const command = others[1];
+    if (command) await command.uri.then(() => interrupt(command));
+    for (const { uri } of [server, ...others]) expect(await uri).toBe(first);
+  });
+
+  it('finds its data again, by the same connection string unless another process took its port', async () => {
+    const first = new User('the server');
+    const uri = await first.uri;
+    expect(await addOne(uri)).toBe(1);
+    await interrupt(first);
+
+    const second = new User('the server');
+    expect(await second.uri).toBe(uri);
     expect(await addOne(uri)).toBe(2);
-    const next = await mongodPid();
-    await interrupt(user);
-    expect(isAlive(next)).toBe(false);
+    await interrupt(second);
+
+    const other = createServer().listen(Number(new URL(uri).port), '127.0.0.1');
+    await once(other, 'listening');
+    const moved = await new User('the server').uri;
+    expect(moved).not.toBe(uri);
+    expect(await addOne(moved)).toBe(3);
+    other.close();
   });
 
-  test('comes back for its users when its keeper is killed', async () => {
-    const [first, second] = await Promise.all([open(), open()]);
-    expect(await addOne(first.uri)).toBe(1);
-    const [mongod, keeper] = [await mongodPid(), await keeperPid()];
-    process.kill(keeper, 'SIGKILL');
-    await gone(mongod);
-    expect(await addOne(second.uri)).toBe(2);
-    const next = await mongodPid();
-    await Promise.all([interrupt(first.user), interrupt(second.user)]);
-    expect(isAlive(next)).toBe(false);
+  it('ends when its owner is killed, also while it starts, and starts again', async () => {
+    const first = new User('the server');
+    await until(async () => (await mongodPid()) > 0);
+    await killed(first);
+    const second = new User('the server');
+    expect(await addOne(await second.uri)).toBe(1);
+    await killed(second);
+    expect(await addOne(await new User('a command').uri)).toBe(2);
   });
 
-  test('starts again after all that could have ended its mongod was killed', async () => {
-    // Only /proc tells whose child a process is.
-    if (process.platform !== 'linux') return;
-    const { user, uri } = await open();
-    expect(await addOne(uri)).toBe(1);
-    const mongod = await mongodPid();
-    const status = await readFile(`/proc/${mongod}/status`, 'utf8');
-    const guard = Number(/^PPid:\s*(\d+)$/m.exec(status)?.[1]);
-    const keeper = await keeperPid();
-    [user.pid ?? 0, keeper, guard].forEach((pid) => process.kill(pid, 'SIGSTOP'));
-    [user.pid ?? 0, keeper, guard].forEach((pid) => process.kill(pid, 'SIGKILL'));
-    await gone(keeper);
-    await gone(guard);
-    expect(isAlive(mongod)).toBe(true);
+  it('says why it can not run', async () => {
+    const file = join(folder, 'a file');
+    await writeFile(file, '');
+    await expect(new User('the server', file).uri).rejects.toThrow(
+      `The embedded MongoDB in ${file} can't run: ENOTDIR`,
+    );
+    // Without /proc it is the root folder that refuses.
+    await expect(new User('the server', '/proc/nope').uri).rejects.toThrow("can't run: E");
+  });
+});
 
-    expect(await addOne((await open()).uri)).toBe(2);
-    expect(isAlive(mongod)).toBe(false);
+describe('a data path that somebody else uses', () => {
+  it('stays as it is, while its mongod runs and later', async () => {
+    const mongod = await foreignMongod();
+    for (const name of ['the server', 'a command'] as const) {
+      await expect(new User(name).uri).rejects.toThrow('another mongod is using this data path');
+    }
+    expect(isAlive(mongod.pid)).toBe(true);
+    expect(await readdir(folder)).not.toContain('embedded.json');
+
+    await mongod.stop();
+    await expect(new User('the server').uri).rejects.toThrow('holds the data of another MongoDB');
   });
 
-  test('says why it can not run', async () => {
-    const path = join(folder, 'a file');
-    await writeFile(path, '');
-    await expect(open(path)).rejects.toThrow(`The embedded MongoDB in ${path} can't run: EEXIST`);
+  it('is left to them when it was ours before', async () => {
+    const server = new User('the server');
+    await server.uri;
+    await interrupt(server);
+    const mongod = await foreignMongod();
+    await expect(new User('a command').uri).rejects.toThrow(
+      'another mongod is using this data path',
+    );
+    expect(isAlive(mongod.pid)).toBe(true);
+  });
+});
 
-    await mkdir(join(folder, 'mongod.lock'));
-    await expect(open()).rejects.toThrow(/can't run: mongod did not start: .*lock file.*directory/);
+describe('npm start and npm run cli', () => {
+  beforeEach(async () => {
+    // What `npm test` has built is fresh.
+    await writeFile('dist/.built', '');
+  });
+
+  it('Ctrl-C ends all that was started', async () => {
+    const npm = await npmStart();
+    await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGINT'));
+  });
+
+  it('keys are listed beside the server and alone; SIGTERM to npm ends all that was started', async () => {
+    const npm = await npmStart();
+    const beside = await listKeys();
+    expect(beside).toMatch(/demo/i);
+    await expectEnd(npm, () => npm.kill('SIGTERM'));
+    expect(await listKeys()).toBe(beside);
+    expect(await mongodPid()).toBe(0);
   });
 });

@@ -1,156 +1,138 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { MongoClient } from 'mongodb';
 import { findMongod, type Say } from './find-mongod.js';
-import type { KeeperNews } from './keeper.js';
-import { readKeeperFile } from './keeper-file.js';
-import { readLine } from './read-line.js';
+import { freePort } from './free-port.js';
+import { MongodFailed, MongodProcess } from './mongod-process.js';
+import { markAsOurs, readOwner, writeOwner, type Owner } from './owner-file.js';
+import { formReplicaSet } from './replica-set.js';
 
-/** A developer's MongoDB: a real mongod on 127.0.0.1, shared by all processes that open its data path. */
+/** A developer's MongoDB: a real mongod on 127.0.0.1. */
 export interface EmbeddedMongo {
   readonly uri: string;
-  /** Lets go of it. The last of its users ends mongod: resolves when that is gone. */
+  /** Ends mongod, if it is our own: resolves when it is gone. A process that is killed takes its mongod along. */
   close(): Promise<void>;
 }
 
-/** A user's place: as long as the socket is open, the keeper keeps mongod running. */
-interface Seat {
-  readonly uri: string;
-  readonly socket: Socket;
+export interface EmbeddedOptions {
+  /** Where the data are kept; made if need be. */
+  readonly path: string;
+  /** Who wants it: others wait for us by this name. */
+  readonly name: string;
+  /** Whether others may use it while we run; else they wait. */
+  readonly shared: boolean;
+  /** Ends the wait for others. */
+  readonly signal?: AbortSignal;
 }
 
-/** Longest wait for a data path that another mongod is about to leave, in ms. */
-const BUSY_TIMEOUT = 20_000;
-const BUSY_PAUSE = 100;
-/** Longest wait for an answer of a keeper, in ms. */
-const GREETING_TIMEOUT = 5_000;
-/** Longest wait for mongod to end, in ms. */
-const CLOSE_TIMEOUT = 12_000;
+const REPLICA_SET = 'embedded';
+
+/** How long a mongod that does not answer as ours may use the data path: ours is starting or ending. Milliseconds. */
+const UNKNOWN_USER_MS = 10_000;
+const PAUSE_MS = 300;
+const ANSWER_MS = 2_000;
 
 /**
- * Opens the embedded MongoDB on a data path, made if need be: joins the one that runs there, or starts it.
- * A process that ends without `close` has let go of it too.
+ * Opens the embedded MongoDB: that of a running server, else one of our own, for which we wait while somebody
+ * else has one on the data path.
  * @throws Error that says why it can't run
  */
 export async function openEmbedded(
-  path: string,
+  options: EmbeddedOptions,
   say: Say = () => undefined,
 ): Promise<EmbeddedMongo> {
   try {
-    await mkdir(path, { recursive: true });
-    const dbPath = await realpath(path);
-    const seat = await takeSeat(dbPath, say);
-    return keepSeat(seat, dbPath, say);
+    await makeFolder(resolve(options.path));
+    return await open({ ...options, path: await realpath(options.path) }, say);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`The embedded MongoDB in ${path} can't run: ${reason}`, { cause: error });
+    throw new Error(`The embedded MongoDB in ${options.path} can't run: ${reason}`, {
+      cause: error,
+    });
   }
 }
 
-function keepSeat(first: Seat, dbPath: string, say: Say): EmbeddedMongo {
-  let seat = Promise.resolve<Seat | undefined>(first);
-  let closing = false;
-
-  // A keeper that was killed has taken mongod along: start them again, on the same port.
-  const watch = ({ socket, uri }: Seat) => {
-    socket.unref();
-    socket.once('close', () => {
-      if (!closing) seat = reopen(uri);
-    });
-  };
-  const reopen = async (uri: string) => {
-    try {
-      const next = await takeSeat(dbPath, say);
-      watch(next);
-      if (next.uri !== uri) say('The embedded MongoDB moved to another port: please start again');
-      return next;
-    } catch (error) {
-      say(
-        `The embedded MongoDB is lost: ${error instanceof Error ? error.message : String(error)}`,
-      );
-      return undefined;
+async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
+  const waitedFor = new Set<number>();
+  let givesUpAt = performance.now() + UNKNOWN_USER_MS;
+  for (;;) {
+    options.signal?.throwIfAborted();
+    await markAsOurs(options.path);
+    const owner = await readOwner(options.path);
+    if (owner && (await isRunning(owner, options.path))) {
+      if (owner.shared) return { uri: uriOf(owner.port), close: async () => undefined };
+      if (!waitedFor.has(owner.pid)) {
+        say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${options.path}`);
+      }
+      waitedFor.add(owner.pid);
+      givesUpAt = performance.now() + UNKNOWN_USER_MS;
+    } else {
+      const embedded = await start(options, owner?.port, say);
+      if (embedded) return embedded;
+      if (performance.now() > givesUpAt) throw new Error('another mongod is using this data path');
     }
-  };
-  watch(first);
+    await delay(PAUSE_MS);
+  }
+}
 
+/** Whether the mongod that the owner started on this data path answers. */
+async function isRunning({ port }: Owner, dbPath: string): Promise<boolean> {
+  if ((await freePort(port)) === port) return false;
+  const timeouts = { serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS };
+  const client = new MongoClient(uriOf(port), timeouts);
+  try {
+    const { parsed } = await client.db('admin').command({ getCmdLineOpts: 1 });
+    return parsed.storage?.dbPath === dbPath;
+  } catch {
+    return false;
+  } finally {
+    await client.close();
+  }
+}
+
+/** Starts a mongod of our own; undefined while another one has the data path. */
+async function start(
+  { path, name, shared }: EmbeddedOptions,
+  lastPort: number | undefined,
+  say: Say,
+): Promise<EmbeddedMongo | undefined> {
+  const program = await findMongod(say);
+  const port = await freePort(lastPort);
+  const options = { program, dbPath: path, port, replicaSet: REPLICA_SET };
+  const mongod = await MongodProcess.start(options).catch((error: unknown) => {
+    if (error instanceof MongodFailed && error.pathInUse) return undefined;
+    throw error;
+  });
+  if (!mongod) return undefined;
+  try {
+    await writeOwner(path, { pid: process.pid, name, port, shared });
+    await formReplicaSet(REPLICA_SET, [port]);
+  } catch (error) {
+    await mongod.stop();
+    throw error;
+  }
+  let closing = false;
+  void mongod.gone.then(() => closing || say('The embedded MongoDB has ended: please start again'));
   return {
-    uri: first.uri,
-    async close() {
+    uri: uriOf(port),
+    close() {
       closing = true;
-      const last = await seat;
-      if (last) await leave(last);
+      return mongod.stop();
     },
   };
 }
 
-async function leave({ socket }: Seat): Promise<void> {
-  if (socket.closed) return;
-  socket.ref();
-  const left = new Promise((resolve) => socket.once('close', resolve));
-  socket.setTimeout(CLOSE_TIMEOUT, () => socket.destroy());
-  socket.end();
-  await left;
+function uriOf(port: number): string {
+  return `mongodb://127.0.0.1:${port}/?replicaSet=${REPLICA_SET}`;
 }
 
-async function takeSeat(dbPath: string, say: Say): Promise<Seat> {
-  const deadline = performance.now() + BUSY_TIMEOUT;
-  for (;;) {
-    const seat = (await join(dbPath)) ?? (await start(dbPath, say));
-    if (seat) return seat;
-    if (performance.now() > deadline) throw new Error('another mongod is using this data path');
-    await delay(BUSY_PAUSE);
-  }
-}
-
-/** Joins the keeper of the data path; undefined when none answers. */
-async function join(dbPath: string): Promise<Seat | undefined> {
-  const keeper = await readKeeperFile(dbPath);
-  if (!keeper) return undefined;
-  const socket = connect({ host: '127.0.0.1', port: keeper.port });
-  socket.setTimeout(GREETING_TIMEOUT, () => socket.destroy());
-  socket.on('error', () => socket.destroy());
-  socket.write(`${keeper.token}\n`);
-  const uri = await readLine(socket);
-  // Another program may have got the port of a keeper that was killed.
-  if (!uri?.startsWith('mongodb://127.0.0.1:')) {
-    socket.destroy();
-    return undefined;
-  }
-  socket.setTimeout(0);
-  return { uri, socket };
-}
-
-/** Starts a keeper and joins it; undefined while another mongod has the data path. */
-async function start(dbPath: string, say: Say): Promise<Seat | undefined> {
-  const program = await findMongod(say);
-  const keeper = fork(fileURLToPath(new URL('./keeper.js', import.meta.url)), [dbPath, program], {
-    cwd: dbPath,
-    // Its own session: a terminal's Ctrl-C must not reach it before its users are done.
-    detached: true,
-    env: { ...process.env, NODE_OPTIONS: '' },
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+/** Like `mkdir` with `recursive`, which never ends below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolder(dirname(path));
+  await mkdir(path).catch((error: unknown) => {
+    if (!existsSync(path)) throw error;
   });
-  const news = await firstNews(keeper);
-  try {
-    if (news.state === 'ready') return await join(dbPath);
-    if (news.state === 'failed') throw new Error(news.reason);
-    return undefined;
-  } finally {
-    // From here on the socket tells the keeper that there is a user.
-    if (keeper.connected) keeper.disconnect();
-    keeper.unref();
-  }
-}
-
-async function firstNews(keeper: ChildProcess): Promise<KeeperNews> {
-  const told = once(keeper, 'message').then(([news]: KeeperNews[]) => news);
-  // Not `exit`: that may overtake the message.
-  const gone = once(keeper, 'disconnect').then(() => undefined);
-  return (
-    (await Promise.race([told, gone])) ?? { state: 'failed', reason: 'its keeper ended early' }
-  );
 }

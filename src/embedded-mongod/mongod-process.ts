@@ -16,8 +16,8 @@ export interface MongodOptions {
 /** Why mongod did not come up, in its own words. */
 export class MongodFailed extends Error {
   constructor(
-    readonly reason: 'path-in-use' | 'port-in-use' | 'other',
     message: string,
+    readonly pathInUse: boolean,
   ) {
     super(message);
     this.name = 'MongodFailed';
@@ -140,14 +140,8 @@ function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
 }
 
 function failure(log: readonly string[]): MongodFailed {
-  const text = log.join('\n');
-  const reason = text.includes('Another mongod instance is already running')
-    ? 'path-in-use'
-    : text.includes('Address already in use')
-      ? 'port-in-use'
-      : 'other';
-  const words = log.map(complaint).filter(Boolean);
-  return new MongodFailed(reason, `mongod did not start: ${words.join('; ') || 'no reason given'}`);
+  const words = log.map(complaint).filter(Boolean).join('; ') || 'no reason given';
+  return new MongodFailed(`mongod did not start: ${words}`, words.includes('DBPathInUse'));
 }
 
 /** What a line of mongod's log complains about; empty for the many lines that don't. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { setFailCommand } from '../../test/mongo-admin.js';
-import { TestMongod } from '../../test/mongo.js';
-import { formReplicaSet } from './replica-set.js';
+import { setFailCommand } from './mongo-admin.js';
+import { TestMongod } from './mongo.js';
+import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 
 let mongod: TestMongod;
 
