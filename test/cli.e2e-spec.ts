@@ -10,7 +10,7 @@ import { aMarket } from './factories.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { runCli, startCli } from './run-cli.js';
 
-const INDEXES = ['markets.identity', 'markets.by_event', 'markets.by_fixture'];
+const INDEXES = ['markets.market_identity', 'markets.eventId_page', 'markets.fixtureId_page'];
 const UNREACHABLE = 'mongodb://punter:s3cret@127.0.0.1:9/odds';
 /** For tests that start a MongoDB of their own, in ms. */
 const LONG = 60_000;
@@ -127,9 +127,9 @@ describe('db init', () => {
       const indexes = await db.collection('markets').indexes();
       expect(indexes.map(({ name }) => name)).toEqual([
         '_id_',
-        'identity',
-        'by_event',
-        'by_fixture',
+        'market_identity',
+        'eventId_page',
+        'fixtureId_page',
       ]);
     });
   });
@@ -144,7 +144,7 @@ describe('db init', () => {
       await markets.createIndex({ marketStatus: 1 }, { name: 'b' });
       await expect(run(['db', 'init'])).resolves.toMatchObject({ code: 0 });
       const names = (await markets.indexes()).map(({ name }) => name);
-      expect(names).toEqual(['_id_', 'a', 'b', 'by_event', 'by_fixture']);
+      expect(names).toEqual(['_id_', 'a', 'b', 'eventId_page', 'fixtureId_page']);
     });
   });
 
@@ -155,17 +155,19 @@ describe('db init', () => {
       await db.collection('markets').insertMany(twins);
       const { code, stdout, stderr } = await run(['db', 'init']);
       expect(code).toBe(1);
-      expect(stdout).toMatch(/^FAILED {2}index markets\.identity: .*E11000 duplicate key.+$/m);
-      expect(stdout).toMatch(/^ok {6}index markets\.by_fixture$/m);
+      expect(stdout).toMatch(
+        /^FAILED {2}index markets\.market_identity: .*E11000 duplicate key.+$/m,
+      );
+      expect(stdout).toMatch(/^ok {6}index markets\.fixtureId_page$/m);
       expect(stderr).toBe('error: 1 of 6 could not be made\n');
       await expect(db.collection('markets').countDocuments()).resolves.toBe(2);
 
       const status = await run(['db', 'status', '--json']);
       expect(JSON.parse(status.stdout).indexes).toEqual(
-        ['identity', 'by_event', 'by_fixture'].map((name) => ({
+        ['market_identity', 'eventId_page', 'fixtureId_page'].map((name) => ({
           collection: 'markets',
           name,
-          present: name !== 'identity',
+          present: name !== 'market_identity',
         })),
       );
     });
@@ -234,7 +236,7 @@ describe('db status', () => {
           { name: 'markets', exists: true, estimatedCount: 1, preAndPostImages: true },
           { name: 'api_keys', exists: true, estimatedCount: 0 },
         ],
-        indexes: ['identity', 'by_event', 'by_fixture'].map((name) => ({
+        indexes: ['market_identity', 'eventId_page', 'fixtureId_page'].map((name) => ({
           collection: 'markets',
           name,
           present: true,
@@ -276,7 +278,7 @@ describe('db status', () => {
       expect(stdout).toMatch(/^topology +replica set \S+: 127\.0\.0\.1:\d+ PRIMARY$/m);
       expect(stdout).toMatch(/^newest change +none in the last \d+ s$/m);
       expect(stdout).toMatch(/^markets +no +about 0 +no$/m);
-      expect(stdout).toMatch(/^markets\.identity +no$/m);
+      expect(stdout).toMatch(/^markets\.market_identity +no$/m);
       expect(await db.listCollections().toArray()).toEqual([]);
     });
   });

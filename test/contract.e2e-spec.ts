@@ -51,16 +51,15 @@ describe('every documented bound is kept, one step beyond it is refused by name:
   const document = JSON.parse(readFileSync('openapi.json', 'utf8')) as OpenAPIV3_1.Document;
   const bounds = LOOKUPS.flatMap(({ route, id }) =>
     parametersOf(document, `${route}/{${id}}`).flatMap(({ name, in: place, schema }) =>
-      valuesAround(schema as OpenAPIV3_1.SchemaObject).map(({ text, isAllowed }) => ({
+      casesAround(schema as OpenAPIV3_1.SchemaObject).map(({ texts, isAllowed }) => ({
         name,
-        text,
         isAllowed,
-        shown: text.length > 20 ? `${text.length} code units` : JSON.stringify(text),
+        shown: shown(texts),
         outcome: isAllowed ? 'answered' : 'refused',
         ask:
           place === 'path'
-            ? { path: `${route}/${encodeURIComponent(text)}` }
-            : { path: `${route}/${ID}`, query: new URLSearchParams({ [name]: text }).toString() },
+            ? { path: `${route}/${encodeURIComponent(texts.join())}` }
+            : { path: `${route}/${ID}`, query: queryOf(name, texts) },
       })),
     ),
   );
@@ -259,6 +258,36 @@ function parametersOf(
   template: string,
 ): OpenAPIV3_1.ParameterObject[] {
   return (paths?.[template]?.get?.parameters ?? []) as OpenAPIV3_1.ParameterObject[];
+}
+
+function queryOf(name: string, texts: readonly string[]): string {
+  return new URLSearchParams(texts.map((text): [string, string] => [name, text])).toString();
+}
+
+function shown(texts: readonly string[]): string {
+  const text = JSON.stringify(texts);
+  return text.length > 60 ? `${texts.length} × ${texts[0]?.length} code units` : text;
+}
+
+interface Case {
+  readonly texts: readonly string[];
+  readonly isAllowed: boolean;
+}
+
+/** The last things that the schema of a parameter allows to be sent, and the first that it does not. */
+function casesAround(schema: OpenAPIV3_1.SchemaObject): Case[] {
+  const one = ('items' in schema ? schema.items : schema) as OpenAPIV3_1.SchemaObject;
+  const single = valuesAround(one).map(({ text, isAllowed }) => ({ texts: [text], isAllowed }));
+  const [good = ''] = single.filter(({ isAllowed }) => isAllowed).flatMap(({ texts }) => texts);
+  const twice = { texts: [good, good], isAllowed: schema.type === 'array' && !schema.uniqueItems };
+  const { maxItems = 0, enum: values } = { ...schema, enum: one.enum };
+  if (values ? values.length > 1 : maxItems > 0) {
+    const many = Array.from({ length: maxItems + 1 }, (_, index) => `${good}${index}`);
+    const lists = values ? [values.map(String)] : [many.slice(1), many];
+    const isAllowed = (texts: readonly string[]) => texts.length <= maxItems;
+    return [...single, twice, ...lists.map((texts) => ({ texts, isAllowed: isAllowed(texts) }))];
+  }
+  return schema.type === 'array' || one.type === 'integer' ? [...single, twice] : single;
 }
 
 /** The last values that a schema allows, and the first that it does not. */

@@ -52,12 +52,16 @@ describe('GET /openapi.json', () => {
         required: false,
         schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 },
       },
-      marketMoment: {
-        in: 'query',
-        required: false,
-        schema: { type: 'string', enum: MARKET_MOMENTS },
-      },
-      marketType: { in: 'query', required: false, schema: { type: 'string', enum: MARKET_TYPES } },
+      marketMoment: severalOf({ type: 'string', enum: MARKET_MOMENTS }),
+      marketType: severalOf({ type: 'string', enum: MARKET_TYPES }),
+      marketStatus: severalOf({
+        type: 'string',
+        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
+      }),
+      provider: severalOf({
+        type: 'string',
+        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
+      }),
     });
   });
 
@@ -174,6 +178,17 @@ describe('GET /docs', () => {
 type Examples = Record<string, OpenAPIV3_1.ExampleObject>;
 type Properties = Record<string, OpenAPIV3_1.SchemaObject & Record<string, unknown>>;
 
+/** A filter: given several times, each time with another value. */
+function severalOf(items: object) {
+  return {
+    in: 'query',
+    required: false,
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', items, minItems: 1, maxItems: 20, uniqueItems: true },
+  };
+}
+
 function isComposed(schema: Properties[string]): boolean {
   return 'allOf' in schema || (schema.type === 'array' && '$ref' in schema.items);
 }
@@ -186,9 +201,14 @@ function operation(template: string): OpenAPIV3_1.OperationObject {
 function parametersOf(template: string) {
   const parameters = (operation(template).parameters ?? []) as OpenAPIV3_1.ParameterObject[];
   return Object.fromEntries(
-    parameters.map(({ name, in: place, required, schema }) => [
+    parameters.map(({ name, in: place, required, style, explode, schema }) => [
       name,
-      { in: place, required, schema: schema as OpenAPIV3_1.SchemaObject },
+      {
+        in: place,
+        required,
+        ...(style && { style, explode }),
+        schema: schema as OpenAPIV3_1.SchemaObject,
+      },
     ]),
   );
 }

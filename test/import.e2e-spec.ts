@@ -308,7 +308,9 @@ describe('markets import', () => {
         ]);
       const result = await runImport(['-'], ndjson(aRecord()), other);
       expect(result).toMatchObject({ code: 0, report: counts({ read: 1, inserted: 1 }) });
-      expect(result.stderr).toMatch(/^warning: index markets\.identity can't be made: .*E11000/);
+      expect(result.stderr).toMatch(
+        /^warning: index markets\.market_identity can't be made: .*E11000/,
+      );
 
       await otherClient.db().collection('markets').deleteMany({});
       await runImport(['-'], ndjson(aRecord()), other);

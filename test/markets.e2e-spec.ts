@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MARKET_MOMENTS, MARKET_TYPES, type Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
+import { insertBroken } from './insert-broken.js';
 import { LOOKUPS, type Lookup } from './lookups.js';
 import { sendRaw } from './raw-http.js';
 
@@ -70,17 +71,81 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
           ),
         ),
       );
-      const filters = [undefined, ...MARKET_MOMENTS].flatMap((marketMoment) =>
+      const combinations = [undefined, ...MARKET_MOMENTS].flatMap((marketMoment) =>
         [undefined, ...MARKET_TYPES].map((marketType) => ({ marketMoment, marketType })),
       );
 
       beforeAll(() => storeAll(markets));
 
-      it.each(filters)('answers what has %j, and counts it', async (filter) => {
+      it.each(combinations)('answers what has %j, and counts it', async (filter) => {
         const wanted = Object.entries(filter).filter(([, value]) => value !== undefined);
         const query = new URLSearchParams([['take', '3'], ...(wanted as [string, string][])]);
         const matching = markets.filter((market) =>
           wanted.every(([name, value]) => market[name as keyof Market] === value),
+        );
+
+        const { body } = await service.get(`${lookup.route}/${id}?${query.toString()}`).expect(200);
+
+        expect(body.data.map(({ marketId }: Market) => marketId)).toEqual(
+          matching.slice(0, 3).map(({ marketId }) => marketId),
+        );
+        expect(body.meta.itemCount).toBe(matching.length);
+      });
+    });
+
+    describe('when filtered by several values and by open text', () => {
+      const id = newId();
+      const STATUSES = ['OPEN', 'SUSPENDED', 'open'];
+      const PROVIDERS = ['Northbook', 'south,book', 'Ünï & Co'];
+      const markets = MARKET_MOMENTS.flatMap((marketMoment) =>
+        ['BTTS', 'MATCH_ODDS', 'DOUBLE_CHANCE'].flatMap((marketType) =>
+          STATUSES.flatMap((marketStatus) =>
+            PROVIDERS.map((provider) => {
+              const words = { marketMoment, marketType, marketStatus, provider };
+              return Object.assign(aMarket({ [lookup.id]: id }), words);
+            }),
+          ),
+        ),
+      );
+
+      beforeAll(() => storeAll(markets));
+
+      it.each<readonly [name: keyof Market, value: string][]>([
+        [['marketStatus', 'OPEN']],
+        [['marketStatus', 'Open']],
+        [['provider', 'south,book']],
+        [['provider', 'Ünï & Co']],
+        [['provider', 'Northbook ']],
+        [
+          ['provider', 'south,book'],
+          ['provider', 'Northbook'],
+        ],
+        [
+          ['marketType', 'BTTS'],
+          ['marketType', 'MATCH_ODDS'],
+        ],
+        [
+          ['marketType', 'BTTS'],
+          ['marketType', 'UNDER_OVER_HT'],
+        ],
+        [
+          ['marketMoment', 'live'],
+          ['marketMoment', 'prelive'],
+        ],
+        [
+          ['marketType', 'MATCH_ODDS'],
+          ['provider', 'south,book'],
+          ['marketType', 'BTTS'],
+          ['marketStatus', 'SUSPENDED'],
+          ['marketMoment', 'live'],
+          ['marketStatus', 'OPEN'],
+        ],
+      ])('answers what has one of the values of each name, and counts it: %j', async (...pairs) => {
+        const query = new URLSearchParams([...pairs.map(([...pair]) => pair), ['take', '3']]);
+        const matching = markets.filter((market) =>
+          pairs.every(([name]) =>
+            pairs.some(([same, value]) => same === name && market[name] === value),
+          ),
         );
 
         const { body } = await service.get(`${lookup.route}/${id}?${query.toString()}`).expect(200);
@@ -380,6 +445,61 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
         },
       ]);
       expect(body.meta.itemCount).toBe(3);
+    });
+
+    it('shows a time that is stored as its exact ISO 8601 text, and no other text', async () => {
+      const id = newId();
+      const texts = [
+        '2026-11-21T07:03:00.044Z',
+        '2028-02-29T00:00:00.000Z',
+        '2026-02-30T00:00:00.000Z',
+        '2026-11-21T24:00:00.000Z',
+        '2026-11-21T07:03:00Z',
+        '2026-11-21T07:03:00.044+00:00',
+        '2026-11-21 07:03:00.044Z',
+        '2026-11-21',
+        ' 2026-11-21T07:03:00.044Z',
+        '+012026-11-21T07:03:00.044Z',
+      ];
+      await storeAll(
+        texts.map((text) => ({ ...aMarket({ eventId: id }), createdAt: text, updatedAt: [text] })),
+      );
+
+      const { body } = await service.get(`${lookup.route}/${id}?take=100`).expect(200);
+
+      expect(body.data.map(({ createdAt }: Document) => createdAt)).toEqual(
+        texts.map((text, index) => (index < 2 ? text : undefined)),
+      );
+      expect(body.data.filter((market: Document) => 'updatedAt' in market)).toEqual([]);
+    });
+
+    it('finds a filtered field that is stored as a list by any of its elements', async () => {
+      const id = newId();
+      await storeAll([
+        { ...aMarket({ eventId: id, marketId: 'list' }), provider: ['a', ['b'], 7, null] },
+        { ...aMarket({ eventId: id, marketId: 'text' }), provider: 'c' },
+        { ...aMarket({ eventId: id, marketId: 'none' }), provider: null },
+      ]);
+      const found = async (query: string) => {
+        const { body } = await service.get(`${lookup.route}/${id}?${query}`).expect(200);
+        return body.data.map(({ marketId }: Market) => marketId).join();
+      };
+
+      expect(await found('provider=a')).toBe('list');
+      expect(await found('provider=c&provider=a')).toBe('list,text');
+      expect(await found('provider=b&provider=7&provider=null&provider=a,b')).toBe('');
+    });
+
+    it('tells texts apart that show alike because their UTF-8 is broken', async () => {
+      const id = newId();
+      await storeAll([aMarket({ eventId: id, provider: '\ufffd' })]);
+      await insertBroken(service, [aMarket({ eventId: id, provider: '??' })]);
+
+      const { body } = await service
+        .get(`${lookup.route}/${id}?provider=%EF%BF%BD&provider=%EF%BF%BD%EF%BF%BD`)
+        .expect(200);
+
+      expect(body.data.map(({ provider }: Market) => provider)).toEqual(['\ufffd']);
     });
 
     it.each([

@@ -10,8 +10,6 @@ import {
   type Collection,
   type Document,
 } from 'mongodb';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
@@ -22,9 +20,13 @@ import { initDatabase } from '../src/database/init.js';
 import { createTestApp, type TestApp } from './app.js';
 import { Random } from './coherence/random.js';
 import { aMarket } from './factories.js';
+import { insertBroken } from './insert-broken.js';
 import { testDatabaseUri } from './mongo.js';
 
 const IDS = ['e', 'f', 'é', '𝒳', ' e', 'E', '7', 'null', 'x\u{10ffff}', 'a\ufffd\ufffd'];
+
+const STATUSES = ['OPEN', 'open', 'SUSPENDED', '\ufffd', 'x'.repeat(256)];
+const PROVIDERS = ['Northbook', 'a,b', '𝒳', '𝒳'.repeat(256), '\ufffd\ufffd'];
 
 const oddId = (random: Random): unknown =>
   random.pick<() => unknown>([
@@ -78,7 +80,18 @@ const oddText = (random: Random): unknown =>
   random.pick(['text', '', '"\\\u0000\u2028', '😀', 'x\ufffd', null, undefined, 7, ['text']]);
 
 const oddDate = (random: Random): unknown =>
-  random.pick([new Date(0), new Date(-1e14), new Date(8.64e15), 'yesterday', null, undefined, 0]);
+  random.pick([
+    new Date(0),
+    new Date(-1e14),
+    new Date(8.64e15),
+    'yesterday',
+    '2026-11-21T07:03:00.044Z',
+    '2026-02-30T07:03:00.044Z',
+    '2026-11-21T07:03Z',
+    null,
+    undefined,
+    0,
+  ]);
 
 /** Ids that differ, as MongoDB counts, between calls. `kinds` says which of BSON's types may come. */
 function oddPrimaryKey(random: Random, serial: number, kinds: 'for books' | 'any'): unknown {
@@ -131,9 +144,10 @@ function oddMarket(random: Random, _id: unknown): Document {
     fixtureId: oddId(random),
     marketMoment: oddWord(random, MARKET_MOMENTS),
     marketType: oddWord(random, MARKET_TYPES),
+    marketStatus: oddWord(random, STATUSES),
+    provider: oddWord(random, PROVIDERS),
     ...(random.chance(0.3) && {
       name: oddText(random),
-      marketStatus: oddText(random),
       createdAt: oddDate(random),
       updatedAt: oddDate(random),
       runners: oddRunners(random),
@@ -151,16 +165,26 @@ const broken = (name: string) => [
   { ...aMarket({ eventId: 'a??', fixtureId: 'f' }), _id: `${name} 1` },
   { ...aMarket({ eventId: 'f', name: '??' }), _id: `${name} 2` },
   { ...aMarket({ eventId: 'f' }), _id: `${name} 3` },
+  { ...aMarket({ eventId: 'f', provider: '??' }), _id: `${name} 4` },
+  { ...aMarket({ eventId: 'f', provider: '\ufffd\ufffd' }), _id: `${name} 5` },
 ];
 
 const SCOPES: readonly Scope[] = IDS.flatMap((id) => [{ eventId: id }, { fixtureId: id }]);
+
+/** One to three different words. */
+function someOf<Word>(random: Random, words: readonly Word[]): Word[] {
+  const picked = [random.pick(words), random.pick(words), random.pick(words)];
+  return [...new Set(picked)].slice(random.below(3));
+}
 
 function aQuery(random: Random): MarketsQuery {
   return {
     page: random.pick([1, 1, 1, 2, 3, 100, Number.MAX_SAFE_INTEGER]),
     take: random.pick([1, 2, 5, 10, 99, 100]),
-    ...(random.chance(0.4) && { marketMoment: random.pick(MARKET_MOMENTS) }),
-    ...(random.chance(0.4) && { marketType: random.pick(MARKET_TYPES) }),
+    ...(random.chance(0.3) && { marketMoment: someOf(random, MARKET_MOMENTS) }),
+    ...(random.chance(0.3) && { marketType: someOf(random, MARKET_TYPES) }),
+    ...(random.chance(0.3) && { marketStatus: someOf(random, STATUSES) }),
+    ...(random.chance(0.3) && { provider: someOf(random, PROVIDERS) }),
   };
 }
 
@@ -267,38 +291,13 @@ describe('memory and MongoDB', () => {
 
   it('give the same bytes where UTF-8 is broken', async () => {
     for (const round of ['first', 'second']) {
-      await insertBroken(broken(round));
+      await insertBroken(remembering, broken(round));
       await told();
       for (const scope of SCOPES) await compare(scope);
     }
     expect(compared.memory).toBeGreaterThan(0);
   });
-
-  /** Inserts documents with bytes that are no UTF-8 in the place of `??`, past the driver, which refuses. */
-  async function insertBroken(documents: readonly object[]): Promise<void> {
-    const $db = remembering.database.db.databaseName;
-    const command = Buffer.from(BSON.serialize({ insert: 'markets', documents, $db }));
-    let bytes = [0xff, 0xfe];
-    for (let at = command.indexOf('??'); at >= 0; at = command.indexOf('??')) {
-      command.set(bytes, at);
-      bytes = bytes.toReversed();
-    }
-    const message = Buffer.concat([Buffer.alloc(16 + 4 + 1), command]);
-    message.writeInt32LE(message.length, 0);
-    message.writeInt32LE(OP_MSG, 12);
-    const [, port = ''] = /:(\d+)/.exec(remembering.config.mongodbUri ?? '') ?? [];
-    const socket = connect(Number(port), '127.0.0.1');
-    socket.write(message);
-    const [reply] = (await once(socket, 'data')) as [Buffer];
-    socket.destroy();
-    expect(BSON.deserialize(reply.subarray(16 + 4 + 1))).toMatchObject({
-      ok: 1,
-      n: documents.length,
-    });
-  }
 });
-
-const OP_MSG = 2_013;
 
 async function init({ database }: TestApp): Promise<void> {
   await initDatabase(database.connection);

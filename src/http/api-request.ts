@@ -2,8 +2,13 @@ import type { Request } from 'express';
 import type { ApiKey } from '../api-keys/api-key.schema.js';
 import type { ProblemCode } from './problem.js';
 
-/** Names and values of a query, decoded, as sent: in order, repeated ones included. */
-export type RawQuery = ReadonlyArray<readonly [name: string, value: string]>;
+/**
+ * Names and values of a query, decoded, as sent: in order, repeated ones included. What can't be decoded, or holds
+ * characters that no URL may have, stays as it is and is said to be broken.
+ */
+export type RawQuery = ReadonlyArray<
+  readonly [name: string, value: string, broken?: 'name' | 'value']
+>;
 
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
@@ -16,8 +21,8 @@ export interface ApiRequest extends Request {
    */
   startedAt: number;
   rawQuery: RawQuery;
-  /** Whether the target holds broken percent-encoding, broken UTF-8 or characters no URL may have. */
-  brokenTarget?: BrokenTarget;
+  /** Whether the path holds characters that no URL may have. */
+  hasBrokenPath?: boolean;
   /** Whether it is refused because there is too much to do. */
   isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
@@ -29,9 +34,4 @@ export interface ApiRequest extends Request {
   authFailure?: string;
   /** What the answer was made from: for the log. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
-}
-
-export interface BrokenTarget {
-  readonly path: boolean;
-  readonly query: boolean;
 }

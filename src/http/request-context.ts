@@ -1,7 +1,7 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import { DATA_HEADERS } from './response-headers.js';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest, RawQuery } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
 
@@ -20,12 +20,8 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   const start = request.url.indexOf('?');
   const path = start < 0 ? request.url : request.url.slice(0, start);
   const query = start < 0 ? '' : request.url.slice(start + 1);
-  const { pairs, broken } = readQuery(query);
-  request.rawQuery = pairs;
-  request.brokenTarget = {
-    path: NOT_IN_A_TARGET.test(path),
-    query: broken || NOT_IN_A_TARGET.test(query),
-  };
+  request.rawQuery = readQuery(query);
+  request.hasBrokenPath = NOT_IN_A_TARGET.test(path);
   // Encoded once more, so that Express hands route parameters over as they were sent: a broken one must
   // not fail before the key has been checked.
   request.url = path.replaceAll('%', '%25');
@@ -39,30 +35,28 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
 export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
   const given = headers['x-request-id'];
   if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
-  const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1)).pairs;
+  const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1));
   return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
 }
 
-/** Name and value of each part of a query, decoded; what can't be decoded stays as it is and counts as broken. */
-function readQuery(query: string): { pairs: [string, string][]; broken: boolean } {
-  let broken = false;
-  const decode = (text: string) => {
-    try {
-      return decodeURIComponent(text.replaceAll('+', ' '));
-    } catch {
-      broken = true;
-      return text;
-    }
-  };
-  const pairs = query
-    .split('&')
-    .filter((part) => part !== '')
-    .map((part): [string, string] => {
-      const equals = part.indexOf('=');
-      if (equals < 0) return [decode(part), ''];
-      return [decode(part.slice(0, equals)), decode(part.slice(equals + 1))];
-    });
-  return { pairs, broken };
+function readQuery(query: string): RawQuery {
+  const parts = query.split('&').filter((part) => part !== '');
+  return parts.map((part) => {
+    const equals = part.indexOf('=');
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = decode(equals < 0 ? '' : part.slice(equals + 1));
+    if (name === undefined) return [part, '', 'name'];
+    return value === undefined ? [name, part.slice(equals + 1), 'value'] : [name, value];
+  });
+}
+
+function decode(text: string): string | undefined {
+  if (NOT_IN_A_TARGET.test(text)) return undefined;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
 }
 
 function checkProtocol(request: ApiRequest): void {

@@ -12,11 +12,6 @@ const header = (description: string, example: string) => ({
 const headers = {
   ETag: header('Changes if and only if the answer does.', 'W/"0n7Mvu0uIhSIVNtOTV4YQpVQ2nQ"'),
   'Cache-Control': header('Ask again each time, with If-None-Match.', 'private, no-cache'),
-  'RateLimit-Policy': header('Requests allowed per minute and key.', '"default";q=600;w=60'),
-  RateLimit: header(
-    'What is left of them, and seconds until all are back.',
-    '"default";r=599;t=60',
-  ),
 };
 
 /** Documents a look-up of markets: its answers, good and bad, and the key it wants. */

@@ -27,7 +27,7 @@ function view(stored: Stored, fields: readonly StoredFieldRule[]): Record<string
 
 const show: Record<StoredFieldRule['kind'], (value: unknown, field: StoredFieldRule) => unknown> = {
   text: (value) => (typeof value === 'string' ? value : undefined),
-  id: (value) => (typeof value === 'string' ? value : undefined),
+  exact: (value) => (typeof value === 'string' ? value : undefined),
   price: (value) => numberOf(value),
   date: (value) => isoDate(value),
   objectId: (value) => idText(value),
@@ -43,10 +43,15 @@ function numberOf(value: unknown): number | undefined {
 }
 
 /** Years outside 0 to 9999 have no ISO 8601 form that every reader knows. */
+const ISO_LENGTH = 24;
+
+/** A date, or the very text that it would be shown as. */
 function isoDate(value: unknown): string | undefined {
-  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return undefined;
-  const text = value.toISOString();
-  return text.length === 24 ? text : undefined;
+  const isText = typeof value === 'string' && value.length === ISO_LENGTH;
+  const date = isText ? new Date(value) : value;
+  if (!(date instanceof Date) || Number.isNaN(date.getTime())) return undefined;
+  const text = date.toISOString();
+  return text.length === ISO_LENGTH && (!isText || text === value) ? text : undefined;
 }
 
 function listOf(value: unknown, { of }: StoredFieldRule): unknown {

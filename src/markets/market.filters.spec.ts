@@ -1,29 +1,50 @@
 import { describe, expect, it } from '@jest/globals';
-import { conditionsOf, FILTERED_FIELDS, meets } from './market.filters.js';
+import { conditionsKey, conditionsOf, filteredOf, meets } from './market.filters.js';
+import { FILTERED_FIELDS } from './market.schema.js';
+import { MarketFilters } from './markets-query.dto.js';
+import { listParameters } from '../http/input/parameter.js';
 
 describe('conditionsOf', () => {
-  const paging = { page: 1, take: 10 };
-
   it('has nothing to ask of a query without filters', () => {
-    expect(conditionsOf(paging)).toEqual([]);
+    expect(conditionsOf({})).toEqual([]);
   });
 
-  it('has a condition for each filter', () => {
-    expect(conditionsOf({ ...paging, marketType: 'BTTS', marketMoment: 'live' })).toEqual([
-      { marketMoment: 'live' },
-      { marketType: 'BTTS' },
-    ]);
+  it('has a condition for each filter, which stands on the indexes', () => {
+    const names = listParameters(MarketFilters).map(({ name }) => name);
+    const everything = Object.fromEntries(names.map((name) => [name, ['b', 'a']]));
+
+    const conditions = conditionsOf(everything);
+
+    expect(conditions).toEqual(names.map((name) => ({ [name]: { $in: ['a', 'b'] } })));
+    expect(names.toSorted()).toEqual(FILTERED_FIELDS.toSorted());
+  });
+});
+
+describe('conditionsKey', () => {
+  it('is one for the same question however it was asked', () => {
+    expect(conditionsKey({ provider: ['a', 'b'], marketStatus: ['x'] })).toBe(
+      conditionsKey({ marketStatus: ['x'], provider: ['b', 'a'] }),
+    );
   });
 
-  it('looks at the fields that it says it looks at', () => {
-    const conditions = conditionsOf({ ...paging, marketType: 'BTTS', marketMoment: 'live' });
-    expect(conditions.flatMap((condition) => Object.keys(condition))).toEqual(FILTERED_FIELDS);
+  it('tells different questions apart', () => {
+    const queries = [
+      {},
+      { provider: ['a'] },
+      { marketStatus: ['a'] },
+      { provider: ['a'], marketStatus: ['a'] },
+      { provider: ['a', 'b'] },
+      { provider: ['a,b'] },
+      { provider: ['a"', 'b'] },
+    ];
+    expect(new Set(queries.map(conditionsKey)).size).toBe(queries.length);
   });
 });
 
 describe('meets', () => {
   it.each([
     ['live', true],
+    ['later', true],
     ['Live', false],
     ['', false],
     [undefined, false],
@@ -34,12 +55,28 @@ describe('meets', () => {
     [[['live']], false],
     [{ live: true }, false],
   ])('judges %j as MongoDB does: %j', (marketMoment, expected) => {
-    expect(meets({ marketMoment }, { marketMoment: 'live' })).toBe(expected);
+    const condition = { marketMoment: { $in: ['live', 'later'] } };
+    expect(meets({ marketMoment }, condition)).toBe(expected);
+    expect(meets(filteredOf({ marketMoment }), condition)).toBe(expected);
   });
 
   it('wants every field of a condition', () => {
-    const condition = { marketMoment: 'live', marketType: 'BTTS' };
+    const condition = { marketMoment: { $in: ['live'] }, marketType: { $in: ['BTTS'] } };
     expect(meets({ marketMoment: 'live', marketType: 'BTTS' }, condition)).toBe(true);
     expect(meets({ marketMoment: 'live', marketType: 'MATCH_ODDS' }, condition)).toBe(false);
+  });
+});
+
+describe('filteredOf', () => {
+  it('keeps what a filter can ask for, and no more', () => {
+    const longest = '\u{1f600}'.repeat(256);
+    expect(
+      filteredOf({
+        provider: longest,
+        marketStatus: [`${longest}x`, 'OPEN', 7, null],
+        marketType: { $in: [] },
+        name: 'Match Odds',
+      }),
+    ).toEqual({ provider: longest, marketStatus: [undefined, 'OPEN', undefined, undefined] });
   });
 });

@@ -1,40 +1,83 @@
-import type { PageQuery } from '../http/input/page.js';
-import type { MarketsQuery } from './markets-query.dto.js';
-import type { Market } from './market.schema.js';
+import type { MarketFilters } from './markets-query.dto.js';
+import { FILTERED_FIELDS, type Market } from './market.schema.js';
 
-/** What every market of an answer has: field by field, the exact value. */
-export type Condition = Readonly<Partial<Record<keyof Market, string>>>;
+/** What every market of an answer has: in a field, one of some values. */
+export type Condition = Readonly<
+  Partial<Record<keyof Market, { readonly $in: readonly string[] }>>
+>;
 
 /** One entry for each filter of a query: a forgotten one does not compile. */
-type FilterTable<Query> = {
-  readonly [Name in Exclude<keyof Query, keyof PageQuery>]-?: (
-    value: NonNullable<Query[Name]>,
-  ) => Condition;
+type FilterTable = {
+  readonly [Name in keyof MarketFilters]-?: (values: NonNullable<MarketFilters[Name]>) => Condition;
 };
 
-const marketFilters = {
-  marketMoment: (value) => ({ marketMoment: value }),
-  marketType: (value) => ({ marketType: value }),
-} satisfies FilterTable<MarketsQuery>;
+const marketFilters: FilterTable = {
+  marketMoment: (values) => ({ marketMoment: oneOf(values) }),
+  marketType: (values) => ({ marketType: oneOf(values) }),
+  marketStatus: (values) => ({ marketStatus: oneOf(values) }),
+  provider: (values) => ({ provider: oneOf(values) }),
+};
 
-/** Whether a stored market meets a condition as MongoDB judges it: an array by any of its elements. */
-export function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
-  return Object.entries(condition).every(([field, value]) => {
-    const found = stored[field];
-    return found === value || (Array.isArray(found) && found.includes(value));
+/** Sorted, so that the same question is the same condition however it was asked. */
+function oneOf(values: readonly string[]) {
+  return { $in: values.toSorted() };
+}
+
+/** The conditions that a query sets, in the order of the table. */
+export function conditionsOf(query: MarketFilters): Condition[] {
+  const table = marketFilters as Record<string, (values: readonly string[]) => Condition>;
+  return Object.entries(table).flatMap(([name, condition]) => {
+    const values = query[name as keyof MarketFilters];
+    return values === undefined ? [] : [condition(values)];
   });
 }
 
-/** The stored fields that conditions look at. */
-export const FILTERED_FIELDS = Object.values(marketFilters).flatMap((condition) =>
-  Object.keys(condition('live' as never)),
-);
+/** Tells apart the queries that set different conditions. */
+export function conditionsKey(query: MarketFilters): string {
+  return JSON.stringify(conditionsOf(query));
+}
 
-/** The conditions that a query sets, in the order of the table. */
-export function conditionsOf(query: MarketsQuery): Condition[] {
-  const table = marketFilters as Record<string, (value: string) => Condition>;
-  return Object.entries(table).flatMap(([name, condition]) => {
-    const value = query[name as keyof typeof marketFilters];
-    return value === undefined ? [] : [condition(value)];
-  });
+/** Broken UTF-8 is read as U+FFFD: only MongoDB can tell the markets that have it from those that hold U+FFFD itself. */
+export function canBeJudgedInMemory(query: MarketFilters): boolean {
+  return !conditionsKey(query).includes('\ufffd');
+}
+
+/** Whether a stored market meets a condition as MongoDB judges it: an array by any of its elements. */
+export function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
+  for (const field in condition) {
+    const wanted: readonly unknown[] = condition[field as keyof Market]?.$in ?? [];
+    const found = stored[field];
+    const isMet = Array.isArray(found)
+      ? found.some((element) => wanted.includes(element))
+      : wanted.includes(found);
+    if (!isMet) return false;
+  }
+  return true;
+}
+
+/** Longer texts no filter can ask for, which has 256 characters of one or two units. */
+const LENGTH_MAX = 512;
+
+/** Texts that many markets share, each once in memory, where each market that was read has a copy of its own. */
+const shared = new Map<string, string>();
+const SHARED_MAX = 1_000;
+
+/** What the filters look at in a stored market. */
+export function filteredOf(
+  stored: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    FILTERED_FIELDS.map((field) => {
+      const value = stored[field];
+      return [field, Array.isArray(value) ? value.map(filterable) : filterable(value)];
+    }),
+  );
+}
+
+function filterable(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > LENGTH_MAX) return undefined;
+  const known = shared.get(value);
+  if (known !== undefined) return known;
+  if (shared.size < SHARED_MAX) shared.set(value, value);
+  return value;
 }

@@ -1,5 +1,6 @@
 import { Schema, SchemaFactory } from '@nestjs/mongoose';
-import { StoredField } from './stored-field.decorator.js';
+import { SCOPE_FIELDS } from './scope.js';
+import { listFields, StoredField } from './stored-field.decorator.js';
 
 export const MARKET_MOMENTS = ['live', 'prelive'] as const;
 export type MarketMoment = (typeof MARKET_MOMENTS)[number];
@@ -13,12 +14,10 @@ export const MARKET_TYPES = [
 ] as const;
 export type MarketType = (typeof MARKET_TYPES)[number];
 
-export const MARKET_STATUSES = ['OPEN'] as const;
-
 /** What can be backed on a market, at which price. */
 @Schema({ _id: false, versionKey: false })
 export class Runner {
-  @StoredField({ kind: 'id', description: "Provider's runner identifier.", example: '1-home' })
+  @StoredField({ kind: 'exact', description: "Provider's runner identifier.", example: '1-home' })
   readonly runnerId!: string;
 
   @StoredField({ kind: 'text', description: 'Display name of the selection.', example: 'Over 2.5' })
@@ -63,7 +62,12 @@ export class Market {
   })
   readonly updatedAt!: Date;
 
-  @StoredField({ kind: 'text', description: 'Name of the odds provider.', example: 'Northbook' })
+  @StoredField({
+    kind: 'text',
+    description: 'Name of the odds provider.',
+    example: 'Northbook',
+    filtered: true,
+  })
   readonly provider!: string;
 
   @StoredField({
@@ -74,13 +78,13 @@ export class Market {
   readonly name!: string;
 
   @StoredField({
-    kind: 'id',
+    kind: 'exact',
     description: "Provider's market identifier.",
     example: 'nb-1001-ou25',
   })
   readonly marketId!: string;
 
-  @StoredField({ kind: 'id', description: "Provider's event id.", example: 'nb-1001' })
+  @StoredField({ kind: 'exact', description: "Provider's event id.", example: 'nb-1001' })
   readonly eventId!: string;
 
   @StoredField({
@@ -88,14 +92,15 @@ export class Market {
     description: 'Whether the market is offered before or during the event.',
     example: 'live',
     values: MARKET_MOMENTS,
+    filtered: true,
   })
   readonly marketMoment!: MarketMoment;
 
   @StoredField({
-    kind: 'text',
-    description: 'State of the market.',
+    kind: 'exact',
+    description: 'State of the market, such as `OPEN` or `SUSPENDED`.',
     example: 'OPEN',
-    values: MARKET_STATUSES,
+    filtered: true,
   })
   readonly marketStatus!: string;
 
@@ -104,6 +109,7 @@ export class Market {
     description: 'What the market is about.',
     example: 'OVER_UNDER',
     values: MARKET_TYPES,
+    filtered: true,
   })
   readonly marketType!: MarketType;
 
@@ -116,7 +122,7 @@ export class Market {
   readonly runners!: Runner[];
 
   @StoredField({
-    kind: 'id',
+    kind: 'exact',
     description: "The service's own fixture id.",
     example: 'demo-fixture-1',
   })
@@ -128,13 +134,24 @@ export const MarketSchema = SchemaFactory.createForClass(Market);
 /** What makes two records the same market. */
 export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;
 
-MarketSchema.index({ provider: 1, eventId: 1, marketId: 1 }, { unique: true, name: 'identity' });
-
-// One index for each look-up. `_id` right after the look-up's id gives the order of the answer without a
-// sort; the two filters behind it are judged on the index's own keys, so that only what is on the page is
-// fetched, and counting fetches nothing.
-MarketSchema.index({ eventId: 1, _id: 1, marketMoment: 1, marketType: 1 }, { name: 'by_event' });
+// It begins with what no query filters by: as a way to an event's markets of one provider it would be taken now and
+// then, and fetch them all.
 MarketSchema.index(
-  { fixtureId: 1, _id: 1, marketMoment: 1, marketType: 1 },
-  { name: 'by_fixture' },
+  { marketId: 1, eventId: 1, provider: 1 },
+  { unique: true, name: 'market_identity' },
 );
+
+/** The fields that a query may filter by. */
+export const FILTERED_FIELDS = listFields(Market)
+  .filter(({ filtered }) => filtered)
+  .map(({ name }) => name);
+
+// `_id` right after the look-up's id gives the order of the answer without a sort; the filters behind it are
+// judged on the index's own keys, so that only what is on the page is fetched, and counting fetches nothing.
+for (const field of SCOPE_FIELDS) {
+  const filters = FILTERED_FIELDS.map((name) => [name, 1] as const);
+  MarketSchema.index(
+    { [field]: 1, _id: 1, ...Object.fromEntries(filters) },
+    { name: `${field}_page` },
+  );
+}

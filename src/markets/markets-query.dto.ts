@@ -1,5 +1,5 @@
-import { PathId, QueryChoice } from '../http/input/input.js';
-import { PageQuery } from '../http/input/page.js';
+import { PathId, QueryChoices, QueryTexts } from '../http/input/parameters.js';
+import { PAGE_DEFAULTS, QueryPage, QueryTake, type PageQuery } from '../http/input/page.js';
 import {
   MARKET_MOMENTS,
   MARKET_TYPES,
@@ -7,13 +7,37 @@ import {
   type MarketType,
 } from './market.schema.js';
 
-/** What both look-ups take in the query. */
-export class MarketsQuery extends PageQuery {
-  @QueryChoice({ description: 'Only markets of this moment.', values: MARKET_MOMENTS })
-  readonly marketMoment?: MarketMoment;
+/** How many values a filter may have. */
+const maxItems = 20;
 
-  @QueryChoice({ description: 'Only markets of this type.', values: MARKET_TYPES })
-  readonly marketType?: MarketType;
+/** Which markets are wanted: of each filter that is given, those that have one of its values. */
+export class MarketFilters {
+  @QueryChoices({ description: 'Only markets of these moments.', values: MARKET_MOMENTS, maxItems })
+  readonly marketMoment?: readonly MarketMoment[];
+
+  @QueryChoices({ description: 'Only markets of these types.', values: MARKET_TYPES, maxItems })
+  readonly marketType?: readonly MarketType[];
+
+  @QueryTexts({
+    description: 'Only markets in these states, such as `OPEN` or `SUSPENDED`; compared exactly.',
+    maxItems,
+  })
+  readonly marketStatus?: readonly string[];
+
+  @QueryTexts({
+    description: 'Only markets of these odds providers; names are compared exactly.',
+    maxItems,
+  })
+  readonly provider?: readonly string[];
+}
+
+/** What both look-ups take in the query. */
+export class MarketsQuery extends MarketFilters implements PageQuery {
+  @QueryPage()
+  readonly page: number = PAGE_DEFAULTS.page;
+
+  @QueryTake()
+  readonly take: number = PAGE_DEFAULTS.take;
 }
 
 export class EventLookup extends MarketsQuery {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { answerOf, type Answer } from './answer.js';
 import { MarketCache } from './cache/market-cache.js';
+import { canBeJudgedInMemory } from './market.filters.js';
 import { marketJson } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';
@@ -23,8 +24,9 @@ export class MarketsService {
    * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
   async page(scope: Scope, query: MarketsQuery): Promise<ServedAnswer> {
-    const cached =
-      this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query));
+    const cached = canBeJudgedInMemory(query)
+      ? (this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query)))
+      : undefined;
     if (cached) return { answer: cached, source: 'memory' };
     const { markets, itemCount } = await this.reader.read(scope, query);
     return { answer: answerOf(query, markets.map(marketJson), itemCount), source: 'database' };

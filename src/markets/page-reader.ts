@@ -7,7 +7,7 @@ import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
-import { conditionsOf, type Condition } from './market.filters.js';
+import { conditionsOf } from './market.filters.js';
 import { MARKET_PROJECTION } from './market-view.js';
 import { Market } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
@@ -64,7 +64,7 @@ export class PageReader {
 
   /** @throws Problem when MongoDB can't answer (in time) */
   read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
-    const match = { $match: { $and: [...conditionsOf(query), scope as Condition] } };
+    const match = { $match: { $and: [...conditionsOf(query), scope] } };
     if (!this.database.hasSnapshots) {
       return this.database.read(READ_BUDGET_MS.markets, (attempt) =>
         this.readInOnePass({ match, query }, attempt),

@@ -1,19 +1,32 @@
-/** Which list of markets: all of one event, or all of one fixture. */
-export type Scope =
-  | { readonly eventId: string; readonly fixtureId?: never }
-  | { readonly fixtureId: string; readonly eventId?: never };
+/** The fields that markets are looked up by. */
+export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
+export type ScopeField = (typeof SCOPE_FIELDS)[number];
+
+/** Which list of markets: all that have one id in one of the fields. */
+export type Scope = {
+  [Field in ScopeField]: { readonly [Own in Field]: string } & {
+    readonly [Other in Exclude<ScopeField, Field>]?: never;
+  };
+}[ScopeField];
 
 /** A scope as a key for maps. */
-export function scopeKey({ eventId, fixtureId }: Scope): string {
-  return eventId === undefined ? `fixtureId:${fixtureId}` : `eventId:${eventId}`;
+export function scopeKey(scope: Scope): string {
+  const [field] = SCOPE_FIELDS.filter((each) => scope[each] !== undefined);
+  if (field === undefined) throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
+  return `${field}:${scope[field]}`;
 }
 
 /** The keys of all scopes that a stored market is in: MongoDB finds an array by each of its elements. */
 export function scopeKeysOf(market: Readonly<Record<string, unknown>>): string[] {
-  return ['eventId', 'fixtureId'].flatMap((field) =>
+  return SCOPE_FIELDS.flatMap((field) =>
     [market[field]]
       .flat()
       .filter((id) => typeof id === 'string')
       .map((id) => `${field}:${id}`),
   );
+}
+
+/** Whether the path of an update lies within an id, as in `eventId.0`: whom it concerns can't be told. */
+export function isBelowScopeField(path: string): boolean {
+  return SCOPE_FIELDS.some((field) => path.startsWith(`${field}.`));
 }

@@ -2,10 +2,10 @@ import { Prop } from '@nestjs/mongoose';
 import { ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
 
 /**
- * What a stored field holds: `text` (not empty), `id` (see id-rule), `price` (a finite number above 0),
+ * What a stored field holds: `text` (not empty), `exact` (text by the rule of ids), `price` (a finite number above 0),
  * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB), `list` (of sub-documents).
  */
-export type FieldKind = 'text' | 'id' | 'price' | 'date' | 'objectId' | 'list';
+export type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list';
 
 export interface FieldOptions {
   readonly kind: FieldKind;
@@ -13,6 +13,8 @@ export interface FieldOptions {
   readonly example: unknown;
   /** The values that a record may have. Other writers' unknown values are served all the same. */
   readonly values?: readonly string[];
+  /** A query may filter by it. */
+  readonly filtered?: boolean;
   /** A record may lack it. */
   readonly optional?: boolean;
   /** Made by MongoDB: a record may not have it. */

@@ -28,8 +28,9 @@ const UNKNOWN_NAMES: readonly BadQuery[] = [
   ['hasOwnProperty=1', 'hasOwnProperty'],
   ['then=1', 'then'],
   ['length=1', 'length'],
-  ['provider=Northbook', 'provider'],
-  ['marketStatus=OPEN', 'marketStatus'],
+  ['Provider=Northbook', 'Provider'],
+  ['status=OPEN', 'status'],
+  ['fixtureId[]=other', 'fixtureId[]'],
   ['_id=1', '_id'],
   ['sort=_id', 'sort'],
   ['limit=5', 'limit'],
@@ -47,35 +48,53 @@ const UNKNOWN_NAMES: readonly BadQuery[] = [
   ['nope', 'nope'],
   ['a=1&b=2&a=3', 'a', 'b'],
   ['page=1&amp;take=2', 'amp;take'],
-  [manyNames.join('&'), ...manyNames],
+  // More than 20 unknown names are counted, under the query as a whole.
+  [manyNames.join('&'), ...manyNames.slice(0, 20), '?'],
+  [manyNames.slice(0, 20).join('&'), ...manyNames.slice(0, 20)],
   [`${'n&'.repeat(1_100)}take=101`, 'n', 'take'],
 ];
 
 const REPEATED_OR_EMPTY: readonly BadQuery[] = [
   ['page=1&page=1', 'page'],
   ['take=10&take=10', 'take'],
-  ['marketType=BTTS&marketType=BTTS', 'marketType'],
-  ['marketMoment=live&marketMoment=prelive', 'marketMoment'],
   ['page=1&%70age=2', 'page'],
   ['page=&page=1', 'page'],
   ['page=', 'page'],
   ['page', 'page'],
   ['take=', 'take'],
+  ['marketType=BTTS&marketType=BTTS', 'marketType'],
+  ['marketType=BTTS&marketType=MATCH_ODDS&market%54ype=BTTS', 'marketType'],
+  ['marketStatus=OPEN&marketStatus=%4FPEN', 'marketStatus'],
+  ['provider=a&provider=b&provider=a', 'provider'],
+  ['marketType=BTTS&marketType=', 'marketType'],
   ['marketType=', 'marketType'],
   ['marketMoment=', 'marketMoment'],
+  ['marketStatus', 'marketStatus'],
+  ['provider=&provider=', 'provider'],
   ['marketType=&marketMoment=', 'marketType', 'marketMoment'],
+  [times(21, (n) => `provider=p${n}`), 'provider'],
+  [times(21, (n) => `marketStatus=s${n}`), 'marketStatus'],
+  [times(1_000, () => 'marketType=BTTS'), 'marketType'],
 ];
 
-/** `?` stands for the query as a whole. */
+/** A name alone where its value is broken; `?`, the query as a whole, where a name is. */
 const NOT_UTF8: readonly BadQuery[] = [
-  ['page=%', '?', 'page'],
-  ['page=%zz', '?', 'page'],
-  ['page=1%E0%A4', '?', 'page'],
-  ['page=1%u0031', '?', 'page'],
-  ['marketType=%FF', '?', 'marketType'],
-  ['marketType=%C0%AF', '?', 'marketType'],
-  ['marketType=%ED%A0%80', '?', 'marketType'],
-  ['page=1#2', '?', 'page'],
+  ['page=%', 'page'],
+  ['page=%zz', 'page'],
+  ['page=1%E0%A4', 'page'],
+  ['page=1%u0031', 'page'],
+  ['marketType=%FF', 'marketType'],
+  ['marketType=%C0%AF', 'marketType'],
+  ['marketType=BTTS&marketType=%ED%A0%80', 'marketType'],
+  ['provider=%FF', 'provider'],
+  ['marketStatus=%', 'marketStatus'],
+  ['page=1#2', 'page'],
+  ['page=%&take=%', 'page', 'take'],
+  ['nope=%', 'nope'],
+  ['%zz=1', '?'],
+  ['%FF=%FF&%FE=1', '?'],
+  ['pa#ge=1', '?'],
+  ['%=&take=0', '?', 'take'],
 ];
 
 const SEVERAL: readonly BadQuery[] = [
@@ -84,6 +103,17 @@ const SEVERAL: readonly BadQuery[] = [
     'page=0&take=101&marketType=x&marketMoment=y&nope=1&Nope=2',
     ...words('page take marketType marketMoment nope Nope'),
   ],
+  [
+    'marketType=x&marketType=y&marketStatus=%00&provider=%7F&marketMoment=live,prelive',
+    ...words('marketType marketStatus provider marketMoment'),
+  ],
+];
+
+/** Not of 1 to 256 characters, or with control characters among them. */
+const NOT_FILTER_TEXTS = [
+  ...words('%00 a%00 %0A %09 %1F %7F %C2%80 %C2%9F OPEN%0D%0A'),
+  'a'.repeat(257),
+  '%F0%9F%98%80'.repeat(257),
 ];
 
 const NOT_PLAIN_NUMBERS = [
@@ -122,6 +152,18 @@ const OPAQUE_IDS = [
   'a'.repeat(256),
 ];
 
+const GOOD_FILTERS = [
+  'marketType=BTTS&marketType=MATCH_ODDS&marketMoment=live&marketMoment=prelive',
+  ...['provider', 'marketStatus'].flatMap((name) => [
+    times(20, (n) => `${name}=v${n}`),
+    ...words("a,b $ne {%22$ne%22:null} + %20 %EF%BF%BD * null __proto__ 'x'").map(
+      (text) => `${name}=${text}`,
+    ),
+    `${name}=${'%F0%9F%98%80'.repeat(256)}`,
+    `${name}=open&${name}=OPEN`,
+  ]),
+];
+
 const UNKNOWN_PATHS = [
   ...words('/ /v1 /v1/markets /v2/markets/market/provider/a /health /health/live/ /health/ready/x'),
   ...words('/favicon.ico /.env /.git/config /docs/../package.json /docs/%2e%2e/package.json'),
@@ -136,6 +178,7 @@ export function hostileInput({ route, id, path }: Lookup): HostileRequest[] {
     ...words('take=101 take=1000 take=9007199254740991'),
     ...NOT_MARKET_TYPES.map((text) => `marketType=${text}`),
     ...NOT_MARKET_MOMENTS.map((text) => `marketMoment=${text}`),
+    ...NOT_FILTER_TEXTS.flatMap((text) => [`marketStatus=${text}`, `provider=${text}`]),
   ].map((query): BadQuery => [query, query.slice(0, query.indexOf('='))]);
   const queries = [
     ...values,
@@ -159,6 +202,11 @@ export function hostileInput({ route, id, path }: Lookup): HostileRequest[] {
     ...OPAQUE_IDS.map((text) => ({
       name: `id ${printed(text)}, as good as any`,
       bytes: wire(`${route}/${text}`),
+      answers: [fine],
+    })),
+    ...GOOD_FILTERS.map((query) => ({
+      name: `?${printed(query)}, as good as any`,
+      bytes: wire(`${path}?${query}`),
       answers: [fine],
     })),
     {
@@ -187,4 +235,8 @@ export function hostilePaths({ route, path }: Lookup): HostileRequest[] {
     bytes: wire(target),
     answers: [notFound],
   }));
+}
+
+function times(count: number, part: (n: number) => string): string {
+  return Array.from({ length: count }, (_, n) => part(n)).join('&');
 }

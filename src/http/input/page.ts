@@ -1,21 +1,31 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { QueryInteger } from './input.js';
+import { QueryInteger } from './parameters.js';
 
 export const TAKE_MAX = 100;
 
 /** Which page of a list is wanted. */
-export class PageQuery {
-  @QueryInteger({
+export interface PageQuery {
+  readonly page: number;
+  readonly take: number;
+}
+
+export const PAGE_DEFAULTS: PageQuery = { page: 1, take: 10 };
+
+export const QueryPage = (): PropertyDecorator =>
+  QueryInteger({
     description: 'Which page, starting at 1.',
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    default: 1,
-  })
-  readonly page: number = 1;
+    default: PAGE_DEFAULTS.page,
+  });
 
-  @QueryInteger({ description: 'Items per page.', minimum: 1, maximum: TAKE_MAX, default: 10 })
-  readonly take: number = 10;
-}
+export const QueryTake = (): PropertyDecorator =>
+  QueryInteger({
+    description: 'Items per page.',
+    minimum: 1,
+    maximum: TAKE_MAX,
+    default: PAGE_DEFAULTS.take,
+  });
 
 /** Where a page stands in its list. */
 export class PageMeta {

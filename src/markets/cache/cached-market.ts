@@ -1,8 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
-import { FILTERED_FIELDS } from '../market.filters.js';
+import { filteredOf } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
-import { MARKET_MOMENTS, MARKET_TYPES } from '../market.schema.js';
 import type { OrderedId } from './id-order.js';
 
 /** A market in memory: ready to be put into an answer. */
@@ -26,9 +25,7 @@ export function cachedMarketOf(
   stored: Readonly<Record<string, unknown>>,
   asOf: Timestamp,
 ): CachedMarket {
-  const filtered = Object.fromEntries(
-    FILTERED_FIELDS.map((field) => [field, shared(stored[field])]),
-  );
+  const filtered = filteredOf(stored);
   const json = marketJson(stored);
   return { id, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
 }
@@ -37,13 +34,6 @@ export function cachedMarketOf(
 export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
   if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
   return { ...now, filteredSince: before.filteredSince };
-}
-
-const words = new Map<unknown, string>([...MARKET_MOMENTS, ...MARKET_TYPES].map((w) => [w, w]));
-
-/** One text for all markets, where each that was read has a copy of its own. */
-function shared(value: unknown): unknown {
-  return words.get(value) ?? value;
 }
 
 /** V8 keeps a text with one byte for each character while all are Latin-1, else with two. */

@@ -4,8 +4,7 @@ import { aMarket } from '../../../test/factories.js';
 import { cachedMarketOf } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { orderedIdOf, type OrderedId } from './id-order.js';
-import { FILTERED_FIELDS } from '../market.filters.js';
-import type { Market } from '../market.schema.js';
+import { FILTERED_FIELDS, type Market } from '../market.schema.js';
 
 const idOf = (id: unknown): OrderedId => {
   const orderedId = orderedIdOf(id);
@@ -37,8 +36,11 @@ describe('CachedScope', () => {
   });
 
   it('shows what meets the filters', () => {
-    expect(read({ marketMoment: 'live' })).toEqual({ ids: ['d'], itemCount: 1 });
-    expect(read({ marketMoment: 'live', marketType: 'BTTS' })).toEqual({ ids: [], itemCount: 0 });
+    const live = { marketMoment: ['live'] };
+    expect(read(live)).toEqual({ ids: ['d'], itemCount: 1 });
+    expect(read({ ...live, marketType: ['BTTS'] })).toEqual({ ids: [], itemCount: 0 });
+    expect(read({ ...live, provider: ['Northbook'] })).toEqual({ ids: ['d'], itemCount: 1 });
+    expect(read({ ...live, marketStatus: ['Northbook'] })).toEqual({ ids: [], itemCount: 0 });
   });
 
   it.each([
@@ -52,9 +54,9 @@ describe('CachedScope', () => {
   });
 
   it('shows a market as it was put last, once', () => {
-    read({ marketMoment: 'live' });
+    read({ marketMoment: ['live'] });
     scope.put(aCached('b', { marketMoment: 'live' }));
-    expect(read({ marketMoment: 'live' })).toEqual({ ids: ['b', 'd'], itemCount: 2 });
+    expect(read({ marketMoment: ['live'] })).toEqual({ ids: ['b', 'd'], itemCount: 2 });
     expect(scope.length).toBe(3);
   });
 

@@ -1,12 +1,9 @@
 import type { Timestamp } from 'mongodb';
 import type { Change } from '../../change-feed/change.js';
-import { scopeKeysOf } from '../scope.js';
+import { isBelowScopeField, scopeKeysOf } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { orderedIdOf, type OrderedId } from './id-order.js';
-
-/** An update below one of the ids, as in `eventId.0`: whom it concerns can't be told. */
-const BELOW_AN_ID = /^(eventId|fixtureId)\./;
 
 /** A change in terms of markets and scopes. What several scopes need of it is made once. */
 export class MarketChange {
@@ -25,8 +22,7 @@ export class MarketChange {
     this.scopeKeys = keysAfter(change);
     this.concernsAll =
       change.kind === 'replaced' ||
-      (change.kind === 'altered' &&
-        Object.keys(change.fields).some((name) => BELOW_AN_ID.test(name)));
+      (change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField));
   }
 
   /** Whether a scope that is not known to hold the market might have to change. */

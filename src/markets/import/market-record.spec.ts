@@ -91,7 +91,10 @@ describe('checkRecord', () => {
     ['eventId', 'x'.repeat(257), ID],
     ['fixtureId', '\udc00', 'must be well-formed Unicode'],
     ['marketMoment', 'Live', 'must be one of live, prelive'],
-    ['marketStatus', 'CLOSED', 'must be OPEN'],
+    ['marketStatus', '', 'must be text of 1 to 256 characters, no control characters'],
+    ['marketStatus', 'OPEN\n', 'must be text of 1 to 256 characters, no control characters'],
+    ['marketStatus', 'x'.repeat(257), 'must be text of 1 to 256 characters, no control characters'],
+    ['marketStatus', 7, 'must be text of 1 to 256 characters, no control characters'],
     [
       'marketType',
       'constructor',
@@ -103,6 +106,13 @@ describe('checkRecord', () => {
   ])('refuses %s that is %p', (field, value, reason) => {
     expect(faultsOf({ ...market, [field]: value })).toEqual([{ field, reason }]);
   });
+
+  it.each(['OPEN', 'SUSPENDED', 'closed', ' ', '\u{1f600}'.repeat(256)])(
+    'takes any marketStatus: %s',
+    (marketStatus) => {
+      expect(faultsOf({ ...market, marketStatus })).toBeUndefined();
+    },
+  );
 
   it('takes ids of 256 characters outside the basic plane', () => {
     expect(faultsOf({ ...market, eventId: '\u{1f3c6}'.repeat(256) })).toBeUndefined();

@@ -83,7 +83,7 @@ function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {
 const kindFaults: Readonly<
   Record<FieldKind, (value: unknown, rule: StoredFieldRule) => string | undefined>
 > = {
-  id: (value) => (isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`),
+  exact: (value) => (isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`),
   text: textFault,
   price: (value) =>
     typeof value === 'number' && Number.isFinite(value) && value > 0
