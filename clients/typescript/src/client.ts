@@ -1,0 +1,72 @@
+import { allMarkets } from './all-markets.js';
+import {
+  pathOf,
+  type Group,
+  type PageQuery,
+  type Filters,
+  type Scope,
+  type WatchQuery,
+} from './query.js';
+import { Transport, type CallOptions, type ClientOptions } from './transport.js';
+import type { Market, MarketsPage } from './types.gen.js';
+import { Watch, type WatchOptions } from './watch.js';
+
+export { ConnectionLost, MarketsProblem } from './problem.js';
+export type { Filters, Group, PageQuery, Scope, WatchQuery } from './query.js';
+export type { CallOptions, ClientOptions } from './transport.js';
+export type { Market, MarketsPage, PageMeta, RequestFault, Runner } from './types.gen.js';
+export type { Watch, WatchOptions } from './watch.js';
+export type { WatchEvent } from './watch-events.js';
+
+/** The odds of a Markets Odds Service. Calls throw `MarketsProblem` or, when the line is dead, `ConnectionLost`. */
+export class MarketsClient {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /** One page of the markets of a provider's event. Asked again, what did not change costs a 304. */
+  byEvent(eventId: string, query: PageQuery = {}, options?: CallOptions): Promise<MarketsPage> {
+    return this.#page({ eventId }, query, options);
+  }
+
+  /** One page of the markets of a fixture, of all providers. */
+  byFixture(fixtureId: string, query: PageQuery = {}, options?: CallOptions): Promise<MarketsPage> {
+    return this.#page({ fixtureId }, query, options);
+  }
+
+  /** All markets of a fixture or an event, each once, over all pages. */
+  markets(
+    { fixtureId, eventId, ...filters }: Scope & Filters,
+    options?: CallOptions,
+  ): AsyncGenerator<Market> {
+    const scope = (fixtureId === undefined ? { eventId } : { fixtureId }) as Scope;
+    return allMarkets((page) => this.#page(scope, { ...filters, ...page }, options));
+  }
+
+  /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */
+  async changes(
+    query: WatchQuery,
+    { since, ...options }: CallOptions & { readonly since?: string } = {},
+  ): Promise<{
+    readonly groups: readonly Group[];
+    readonly cursor: string;
+    readonly ageMs: number;
+  }> {
+    const answer = await this.#transport.json<{
+      data: Group[];
+      meta: { cursor: string; ageMs: number };
+    }>('v1/markets/changes', { ...query, since }, options);
+    return { groups: answer.data, ...answer.meta };
+  }
+
+  /** Follows up to 50 ids: every state and change as it comes, over cuts and restarts, until it is closed. */
+  watch(query: WatchQuery, options?: WatchOptions): Watch {
+    return new Watch(this.#transport, query, options);
+  }
+
+  #page(scope: Scope, query: PageQuery, options?: CallOptions): Promise<MarketsPage> {
+    return this.#transport.json(pathOf(scope), { ...query }, options);
+  }
+}

@@ -1,0 +1,27 @@
+interface Entry {
+  readonly etag: string;
+  readonly text: string;
+}
+
+/** The last answers with their tags, the one longest unused first to go. */
+export class EtagCache {
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(private readonly most: number) {}
+
+  get(url: string): Entry | undefined {
+    const entry = this.#entries.get(url);
+    if (!entry) return undefined;
+    this.#entries.delete(url);
+    this.#entries.set(url, entry);
+    return entry;
+  }
+
+  set(url: string, etag: string | null, text: string): void {
+    this.#entries.delete(url);
+    if (etag === null || this.most <= 0) return;
+    this.#entries.set(url, { etag, text });
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.most && oldest !== undefined) this.#entries.delete(oldest);
+  }
+}

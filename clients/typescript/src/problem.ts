@@ -1,0 +1,59 @@
+import type { ProblemBody, RequestFault } from './types.gen.js';
+
+/** Codes that pass by themselves: the same request may succeed a moment later. */
+const PASSING = new Set([
+  'rate_limited',
+  'too_many_streams',
+  'overloaded',
+  'database_unavailable',
+  'database_timeout',
+]);
+
+/** An answer of the service that says what went wrong (RFC 9457). */
+export class MarketsProblem extends Error {
+  override readonly name = 'MarketsProblem';
+  /** Stable name of the kind of problem; `unknown` when something between us and the service answered. */
+  readonly code: ProblemBody['code'] | 'unknown';
+  readonly status: number;
+  /** Every fault of the request, by name. */
+  readonly errors: readonly RequestFault[];
+  /** What the service calls this request in its log. */
+  readonly requestId: string | undefined;
+  /** Milliseconds that the service asks to wait. */
+  readonly retryAfterMs: number | undefined;
+
+  private constructor({ status, headers }: Response, body: Partial<ProblemBody>) {
+    const faults = body.errors?.map(({ name, detail }) => `${name} ${detail}`) ?? [];
+    super([body.detail ?? `The service answered ${status}.`, ...faults].join(' '));
+    this.code = body.code ?? 'unknown';
+    this.status = status;
+    this.errors = body.errors ?? [];
+    this.requestId = body.requestId ?? headers.get('X-Request-Id') ?? undefined;
+    const seconds = Number(headers.get('Retry-After') ?? Number.NaN);
+    this.retryAfterMs = seconds >= 0 ? seconds * 1_000 : undefined;
+  }
+
+  static async of(response: Response): Promise<MarketsProblem> {
+    const isProblem = response.headers.get('Content-Type')?.startsWith('application/problem+json');
+    const body: unknown = isProblem ? await response.json().catch(() => ({})) : {};
+    if (!isProblem) await response.body?.cancel().catch(() => undefined);
+    return new MarketsProblem(response, body as Partial<ProblemBody>);
+  }
+
+  /** Whether the same request may succeed later. */
+  get isPassing(): boolean {
+    return (
+      PASSING.has(this.code) ||
+      (this.code === 'unknown' && [429, 502, 503, 504].includes(this.status))
+    );
+  }
+}
+
+/** The service could not be reached, or the connection was lost before the answer was whole. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+
+  constructor(cause: unknown) {
+    super('The connection to the service was lost.', { cause });
+  }
+}

@@ -1,0 +1,124 @@
+import { EtagCache } from './etag-cache.js';
+import { ConnectionLost, MarketsProblem } from './problem.js';
+import { isPassing, sleep, waitMs } from './waiting.js';
+
+export interface ClientOptions {
+  /** Where the service is, such as `https://odds.example.com`. */
+  readonly baseUrl: string;
+  /** Sent in the header `X-API-Key`, and nowhere else. */
+  readonly apiKey: string;
+  /** Answers remembered so that polling costs a 304; default 500. */
+  readonly etagCacheEntries?: number;
+  /** In the place of the platform's `fetch`. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface CallOptions {
+  /** Ends the call; until then passing failures are tried again. Without it that goes on for 30 s. */
+  readonly signal?: AbortSignal;
+}
+
+export type QueryValue = string | number | readonly string[] | undefined;
+
+/** How long passing failures are tried again where the caller gives no signal. */
+const PATIENCE_MS = 30_000;
+
+/** The service answers within 2.5 s, whatever happens to it: later, the connection is dead. */
+const ANSWER_WITHIN_MS = 10_000;
+
+/** Requests with the key in the header, tried again as long as failures pass by themselves. */
+export class Transport {
+  readonly #base: URL;
+  readonly #key: string;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #etags: EtagCache;
+
+  constructor({
+    baseUrl,
+    apiKey,
+    etagCacheEntries = 500,
+    fetch = globalThis.fetch,
+  }: ClientOptions) {
+    // What fetch() says of a bad header value, or of a bad URL, quotes it.
+    if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII');
+    const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+    if (!base || base.username || base.password || base.search) {
+      throw new TypeError('baseUrl must be an http(s) URL without credentials or query');
+    }
+    base.pathname = base.pathname.replace(/\/*$/, '/');
+    this.#base = base;
+    this.#key = apiKey;
+    this.#fetch = (...args) => fetch(...args);
+    this.#etags = new EtagCache(etagCacheEntries);
+  }
+
+  /** An answer's JSON; one that did not change comes out of memory. */
+  async json<T>(
+    path: string,
+    query: Record<string, QueryValue>,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const url = this.url(path, query);
+    return JSON.parse(
+      await this.#tryAgain(() => this.#text(url, options.signal), options.signal),
+    ) as T;
+  }
+
+  /** One try, as it comes: for streams. */
+  async open(
+    url: string,
+    signal: AbortSignal,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    // Node's types don't know `cache`, without which a browser answers from its own.
+    const request: RequestInit & { cache: 'no-store' } = {
+      headers: { ...headers, 'X-API-Key': this.#key },
+      signal,
+      // A redirect to another host would take the key along.
+      redirect: 'error',
+      credentials: 'omit',
+      cache: 'no-store',
+    };
+    const response = await this.#fetch(url, request).catch((error: unknown) => {
+      throw new ConnectionLost(error);
+    });
+    if (response.ok || response.status === 304) return response;
+    throw await MarketsProblem.of(response);
+  }
+
+  url(path: string, query: Record<string, QueryValue>): string {
+    const url = new URL(path, this.#base);
+    for (const [name, value] of Object.entries(query)) {
+      for (const each of [value ?? []].flat()) url.searchParams.append(name, String(each));
+    }
+    return url.href;
+  }
+
+  async #text(url: string, signal?: AbortSignal): Promise<string> {
+    const known = this.#etags.get(url);
+    const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const either = signal ? AbortSignal.any([signal, late]) : late;
+    const response = await this.open(url, either, known && { 'If-None-Match': known.etag });
+    if (response.status === 304 && known) return known.text;
+    const text = await response.text().catch((error: unknown) => {
+      throw new ConnectionLost(error);
+    });
+    this.#etags.set(url, response.headers.get('ETag'), text);
+    return text;
+  }
+
+  async #tryAgain<T>(once: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const giveUpAt = signal ? Infinity : Date.now() + PATIENCE_MS;
+    for (let attempt = 0; ; attempt += 1) {
+      signal?.throwIfAborted();
+      try {
+        return await once();
+      } catch (failure) {
+        signal?.throwIfAborted();
+        const ms = waitMs(failure, attempt);
+        if (!isPassing(failure) || Date.now() + ms > giveUpAt) throw failure;
+        await sleep(ms, signal);
+      }
+    }
+  }
+}

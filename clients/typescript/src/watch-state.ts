@@ -1,0 +1,50 @@
+import type { Group, Scope, WatchQuery } from './query.js';
+import type { Market } from './types.gen.js';
+
+type Markets = Map<string, Market>;
+
+/** What is known of each watched id, by the rule: on reset drop, put what changed, delete what was removed. */
+export class WatchState {
+  readonly #scopes = new Map<string, Markets>();
+
+  constructor({ fixtureId, eventId }: WatchQuery) {
+    for (const id of [fixtureId ?? []].flat())
+      this.#scopes.set(keyOf({ fixtureId: id }), new Map());
+    for (const id of [eventId ?? []].flat()) this.#scopes.set(keyOf({ eventId: id }), new Map());
+  }
+
+  markets(scope: Scope): ReadonlyMap<string, Market> {
+    const markets = this.#scopes.get(keyOf(scope));
+    if (!markets) throw new RangeError('This id is not watched');
+    return markets;
+  }
+
+  /**
+   * Applies groups, all or none.
+   * @throws TypeError when one is not what the interface promises
+   */
+  apply(groups: readonly Group[]): void {
+    const updates = groups.map((group) => ({ group, markets: this.#checked(group) }));
+    for (const { group, markets } of updates) {
+      if (group.reset) markets.clear();
+      for (const market of group.changed) markets.set(String(market._id), market);
+      for (const id of group.removed) markets.delete(id);
+    }
+  }
+
+  #checked(group: Group): Markets {
+    const markets = this.#scopes.get(keyOf(group as Scope));
+    const isWhole =
+      typeof group.reset === 'boolean' &&
+      Array.isArray(group.changed) &&
+      Array.isArray(group.removed) &&
+      group.changed.every((market: Partial<Market> | null) => typeof market?._id === 'string');
+    if (!markets || !isWhole)
+      throw new TypeError('The service sent a group that was not asked for');
+    return markets;
+  }
+}
+
+export function keyOf({ fixtureId, eventId }: Scope): string {
+  return fixtureId === undefined ? `eventId:${eventId}` : `fixtureId:${fixtureId}`;
+}

@@ -1,0 +1,215 @@
+import { hedge } from './hedge.js';
+import { ConnectionLost, MarketsProblem } from './problem.js';
+import type { Group, Scope, WatchQuery } from './query.js';
+import { readEvents, type ServerSentEvent } from './server-sent-events.js';
+import type { Transport } from './transport.js';
+import type { Market } from './types.gen.js';
+import { isPassing, sleep, waitMs } from './waiting.js';
+import { WatchEvents, type WatchEvent } from './watch-events.js';
+import { WatchState } from './watch-state.js';
+
+export interface WatchOptions {
+  /** Ends the watch. */
+  readonly signal?: AbortSignal;
+  /** How often to ask where streams don't pass, in milliseconds; default 2,000. Each costs a request per ten ids. */
+  readonly pollMs?: number;
+  /** The service gathers changes for so long, 0 to 10,000 ms; default 0. */
+  readonly conflateMs?: number;
+}
+
+/** The service says something at least every 5 s. */
+const SILENCE_MS = 10_000;
+
+/** After polling for so long a stream is tried again. */
+const STREAM_AGAIN_MS = 60_000;
+
+/** While the line is dead, a new connection is tried this often, each for as long as the service may take to answer. */
+const RECONNECT = { everyMs: 1_000, eachMs: 5_000 };
+const RECONNECT_JITTER_MS = 500;
+
+/**
+ * What is watched, kept true over cuts: a live map for each id, and every change in turn. It goes on where it was by the
+ * service's cursor; what it can't apply is asked for anew as a whole.
+ */
+export class Watch implements AsyncIterable<WatchEvent> {
+  readonly #transport: Transport;
+  readonly #query: WatchQuery;
+  readonly #state: WatchState;
+  readonly #options: WatchOptions;
+  readonly #events = new WatchEvents();
+  readonly #closing = new AbortController();
+  #cursor: string | undefined;
+  #standing: 'connecting' | 'current' | 'late' = 'connecting';
+  #currentAsOf = -Infinity;
+  #retryMs = 0;
+  #pollUntil = -Infinity;
+
+  constructor(transport: Transport, query: WatchQuery, options: WatchOptions = {}) {
+    this.#transport = transport;
+    this.#query = query;
+    this.#state = new WatchState(query);
+    this.#options = options;
+    const { signal } = options;
+    if (signal?.aborted) this.close();
+    signal?.addEventListener('abort', () => this.close(), { once: true });
+    void this.#follow();
+  }
+
+  /** The markets of a watched id by `_id`: the same map for ever, which changes as the odds do. */
+  markets(scope: Scope): ReadonlyMap<string, Market> {
+    return this.#state.markets(scope);
+  }
+
+  /** `current`: nothing older than `ageMs` is missing. `late`, `connecting`: more may have changed. */
+  get status(): 'connecting' | 'current' | 'late' {
+    return this.#standing;
+  }
+
+  /** Everything written earlier than so many milliseconds ago is in the maps. */
+  get ageMs(): number {
+    return performance.now() - this.#currentAsOf;
+  }
+
+  close(): void {
+    this.#closing.abort(new DOMException('The watch is closed', 'AbortError'));
+    this.#events.end();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<WatchEvent, undefined> {
+    return {
+      next: () => this.#events.next(),
+      return: async () => {
+        this.close();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      const began = this.#currentAsOf;
+      try {
+        if (performance.now() < this.#pollUntil) await this.#poll();
+        else await this.#stream();
+        attempt = -1;
+        await sleep(this.#retryMs, signal);
+      } catch (failure) {
+        if (signal.aborted) return;
+        if (this.#currentAsOf > began) attempt = 0;
+        await this.#recover(failure, attempt).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Waits as the failure asks, or ends the watch when trying again can't help. */
+  async #recover(failure: unknown, attempt: number): Promise<void> {
+    this.#notCurrent();
+    const { signal } = this.#closing;
+    if (failure instanceof MarketsProblem && (failure.code as string) === 'changes_unavailable') {
+      this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
+    } else if (failure instanceof TypeError || failure instanceof SyntaxError) {
+      this.#cursor = undefined;
+      await sleep(waitMs(failure, attempt), signal);
+    } else if (failure instanceof ConnectionLost) {
+      await sleep(Math.random() * RECONNECT_JITTER_MS, signal);
+    } else if (isPassing(failure)) {
+      await sleep(waitMs(failure, attempt), signal);
+    } else {
+      this.#events.end(failure);
+      this.#closing.abort(failure);
+    }
+  }
+
+  async #stream(): Promise<void> {
+    const line = new AbortController();
+    const signal = AbortSignal.any([this.#closing.signal, line.signal]);
+    const { conflateMs } = this.#options;
+    const url = this.#transport.url('v1/markets/stream', {
+      ...this.#query,
+      conflateMs,
+      since: this.#cursor,
+    });
+    const accept = { Accept: 'text/event-stream' };
+    const response = await hedge((each) => this.#transport.open(url, each, accept), {
+      ...RECONNECT,
+      signal,
+    });
+    const silence = () => setTimeout(() => line.abort(new ConnectionLost('silence')), SILENCE_MS);
+    let timer = silence();
+    let heard = false;
+    try {
+      if (
+        !response.body ||
+        !response.headers.get('Content-Type')?.startsWith('text/event-stream')
+      ) {
+        throw new ConnectionLost('no stream');
+      }
+      for await (const event of readEvents(response.body, (ms) => (this.#retryMs = ms))) {
+        clearTimeout(timer);
+        timer = silence();
+        heard = true;
+        this.#take(event);
+        if (event.event === 'end') return;
+      }
+      throw new ConnectionLost('the stream ended without a word');
+    } catch (failure) {
+      // What answers 200 and lets no event through is a proxy that gathers answers: ask instead.
+      if (!heard) this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
+      throw failure instanceof TypeError ||
+        failure instanceof SyntaxError ||
+        failure instanceof ConnectionLost
+        ? failure
+        : new ConnectionLost(failure);
+    } finally {
+      clearTimeout(timer);
+      line.abort();
+    }
+  }
+
+  #take({ event, id, data }: ServerSentEvent): void {
+    const told = JSON.parse(data) as { data?: Group[]; ageMs?: number };
+    if (event === 'changes') this.#apply(told.data);
+    if (event === 'current') this.#current(told.ageMs);
+    if (event === 'late') this.#notCurrent('late');
+    // Only now: a cursor stands for all that came before it.
+    if (id) this.#cursor = id;
+  }
+
+  async #poll(): Promise<void> {
+    this.#retryMs = this.#options.pollMs ?? 2_000;
+    const url = this.#transport.url('v1/markets/changes', { ...this.#query, since: this.#cursor });
+    const { signal } = this.#closing;
+    const once = async (each: AbortSignal) => {
+      const response = await this.#transport.open(url, each);
+      return response.text().catch((error: unknown) => {
+        throw new ConnectionLost(error);
+      });
+    };
+    const text = await hedge(once, { ...RECONNECT, signal });
+    const { data, meta } = JSON.parse(text) as {
+      data?: Group[];
+      meta?: { cursor?: string; ageMs?: number };
+    };
+    this.#apply(data);
+    this.#cursor = meta?.cursor;
+    this.#current(meta?.ageMs);
+  }
+
+  #apply(groups: Group[] | undefined): void {
+    if (!Array.isArray(groups)) throw new TypeError('The service sent no groups');
+    this.#state.apply(groups);
+    this.#events.groups(groups);
+  }
+
+  #current(ageMs = 0): void {
+    this.#currentAsOf = performance.now() - ageMs;
+    this.#standing = 'current';
+    this.#events.standing({ type: 'current', ageMs });
+  }
+
+  #notCurrent(standing: 'late' | 'connecting' = 'connecting'): void {
+    this.#standing = standing;
+    this.#events.standing({ type: 'late', ageMs: Math.round(this.ageMs) });
+  }
+}

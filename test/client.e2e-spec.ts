@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, aRunner, store } from './factories.js';
+import { PackedClient } from './packed-client.js';
+
+let service: TestApp;
+let packed: PackedClient;
+let client: InstanceType<PackedClient['exports']['MarketsClient']>;
+
+beforeAll(async () => {
+  packed = await PackedClient.install();
+  service = await createTestApp();
+  client = new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: service.key });
+}, 60_000);
+
+afterAll(async () => {
+  await service.close();
+  await packed.remove();
+});
+
+const newId = () => `client-${randomUUID()}`;
+
+async function storeMany(fixtureId: string, count: number): Promise<void> {
+  const markets = Array.from({ length: count }, () => aMarket({ fixtureId }));
+  await store(service.database.connection, ...markets);
+}
+
+function requests(path: string): { status: number }[] {
+  const lines = service.logged.map(
+    (line) => JSON.parse(line) as { route?: string; status: number },
+  );
+  return lines.filter(({ route }) => route?.startsWith(path));
+}
+
+describe('the package', () => {
+  it('holds what it should and nothing else', async () => {
+    const sources = await readdir('clients/typescript/src');
+    const built = sources.flatMap((name) => {
+      const stem = name.replace(/\.ts$/, '');
+      return [`dist/${stem}.d.ts`, `dist/${stem}.js`];
+    });
+    expect(packed.files).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...built].toSorted(),
+    );
+  });
+
+  it('needs no other package', async () => {
+    const manifest: object = JSON.parse(await readFile('clients/typescript/package.json', 'utf8'));
+    expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([]);
+  });
+
+  it('has examples of at most thirty lines', async () => {
+    for (const name of await readdir('clients/typescript/examples')) {
+      const text = await readFile(`clients/typescript/examples/${name}`, 'utf8');
+      expect({ name, lines: text.trimEnd().split('\n').length <= 30 }).toEqual({
+        name,
+        lines: true,
+      });
+    }
+  });
+});
+
+describe('a page', () => {
+  it('comes by fixture and by event, filtered', async () => {
+    const live = aMarket({ marketMoment: 'live' });
+    const { fixtureId, eventId } = live;
+    await store(service.database.connection, live, aMarket({ fixtureId, eventId }));
+    const page = await client.byFixture(fixtureId, { marketMoment: 'live', take: 5 });
+    expect(page.data).toMatchObject([{ marketId: live.marketId, runners: live.runners }]);
+    expect(page.meta).toMatchObject({ take: 5, itemCount: 1 });
+    expect(await client.byEvent(eventId, { marketMoment: 'live', take: 5 })).toEqual(page);
+  });
+
+  it('that did not change costs a 304 and is the same', async () => {
+    const fixtureId = `${newId()}/ä b`;
+    await storeMany(fixtureId, 3);
+    const first = await client.byFixture(fixtureId);
+    const before = requests('/v1/markets/market/fixture').length;
+    expect(await client.byFixture(fixtureId)).toEqual(first);
+    const [again] = requests('/v1/markets/market/fixture').slice(before);
+    expect(again?.status).toBe(304);
+  });
+
+  it('can be changed by the caller without harm to the next', async () => {
+    const fixtureId = newId();
+    await storeMany(fixtureId, 1);
+    const first = await client.byFixture(fixtureId);
+    first.data.length = 0;
+    expect((await client.byFixture(fixtureId)).data).toHaveLength(1);
+  });
+});
+
+describe('all markets', () => {
+  it('come once each, over all pages', async () => {
+    const fixtureId = newId();
+    await storeMany(fixtureId, 250);
+    const ids: unknown[] = [];
+    for await (const { _id } of client.markets({ fixtureId })) ids.push(_id);
+    expect(ids).toHaveLength(250);
+    expect(new Set(ids).size).toBe(250);
+  });
+
+  it('none is missed when others are deleted during the walk', async () => {
+    const fixtureId = newId();
+    await storeMany(fixtureId, 150);
+    const markets = service.database.connection.collection<{ fixtureId: string }>('markets');
+    const seen = new Set<string>();
+    for await (const { _id } of client.markets({ fixtureId })) {
+      seen.add(String(_id));
+      if (seen.size !== 50) continue;
+      const first = await markets.find({ fixtureId }).sort({ _id: 1 }).limit(20).toArray();
+      await markets.deleteMany({ _id: { $in: first.map((market) => market._id) } });
+    }
+    const left = await markets.find({ fixtureId }).toArray();
+    expect(left.filter(({ _id }) => !seen.has(String(_id)))).toEqual([]);
+  });
+});
+
+describe('a problem', () => {
+  it('is an error with code, faults and request id', async () => {
+    const failure = await client.byFixture('f', { take: 500 }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(packed.exports.MarketsProblem);
+    expect(failure).toMatchObject({
+      code: 'invalid_request',
+      status: 400,
+      errors: [{ in: 'query', name: 'take', detail: expect.any(String) }],
+      requestId: expect.stringMatching(/^[\w-]{36}$/),
+      message: expect.stringContaining('take must be'),
+    });
+  });
+
+  it('shows the key nowhere', async () => {
+    const key = `mos_unknown00000_${'x'.repeat(38)}`;
+    const stranger = new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: key });
+    const failure = await stranger.byFixture('f').catch((error: unknown) => error);
+    const gone = new packed.exports.MarketsClient({ baseUrl: 'http://127.0.0.1:1', apiKey: key });
+    const signal = AbortSignal.timeout(300);
+    const lost = await gone.byFixture('f', {}, { signal }).catch((error: unknown) => error);
+    const shown = inspect([failure, lost, stranger, gone], { depth: 9, showHidden: true });
+    expect(failure).toMatchObject({ code: 'unauthorized' });
+    expect(shown).not.toContain('xxxxxx');
+    const bad = () =>
+      new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: 'a\nsecret' });
+    expect(bad).toThrow(/^apiKey must be printable ASCII$/);
+  });
+
+  it('that passes is waited for: a limit', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', rateLimit: 1 });
+    const few = new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: key });
+    await few.byFixture('f');
+    const signal = AbortSignal.timeout(300);
+    await expect(few.byFixture('g', {}, { signal })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+  });
+});
+
+describe('a server that fails first', () => {
+  let server: Server;
+  let answers: ((url: string) => { status: number; headers?: Record<string, string> } | 'cut')[];
+  let keys: unknown[];
+  let url: string;
+
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      keys.push([request.headers['x-api-key'], request.url]);
+      const answer = answers.shift()?.(request.url ?? '') ?? { status: 200 };
+      if (answer === 'cut') return void request.socket.destroy();
+      response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
+      return void response.end('{"data":[],"meta":{"itemCount":0,"hasNextPage":false}}');
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('is asked again after Retry-After and after a lost connection', async () => {
+    keys = [];
+    answers = [() => 'cut', () => ({ status: 503, headers: { 'Retry-After': '1' } })];
+    const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    const began = performance.now();
+    expect((await retrying.byFixture('f')).data).toEqual([]);
+    expect(performance.now() - began).toBeGreaterThan(1_000);
+    expect(keys).toEqual(Array.from({ length: 3 }, () => ['k', '/v1/markets/market/fixture/f']));
+  });
+
+  it('is not followed to another place: the key stays here', async () => {
+    keys = [];
+    answers = [() => ({ status: 302, headers: { Location: `${url}/elsewhere` } })];
+    const signal = AbortSignal.timeout(100);
+    const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    await retrying.byFixture('f', {}, { signal }).catch(() => undefined);
+    expect(JSON.stringify(keys)).not.toContain('elsewhere');
+  });
+});
+
+it.each([
+  [
+    'compare-providers.js',
+    /^Home 1\.9 Southbook\nDraw 3\.4 Northbook\n(.*\n)*margin -?\d+\.\d %\n$/,
+  ],
+  ['poll-cheaply.js', /^2 markets; Match Odds: 1\.85\n/],
+])('example %s works', async (name, printed) => {
+  const fixtureId = newId();
+  const live = { fixtureId, marketMoment: 'live' as const };
+  await store(
+    service.database.connection,
+    aMarket(live),
+    aMarket({ ...live, provider: 'Southbook' }),
+    aMarket({ fixtureId, provider: 'Northbook' }),
+    aMarket({ fixtureId, provider: 'Southbook', runners: [aRunner({ price: 1.9 })] }),
+  );
+  const { url, key } = service;
+  const env = { MARKETS_URL: url, MARKETS_KEY: key, FIXTURE: fixtureId, SECONDS: '1' };
+  expect(await packed.runExample(name, env)).toMatch(printed);
+});

@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type * as Client from '../clients/typescript/src/client.js';
+
+const execute = promisify(execFile);
+
+/** The client as a user gets it: packed, and installed from the tarball into an empty project. */
+export class PackedClient {
+  private constructor(
+    /** The project's folder. */
+    readonly folder: string,
+    /** Paths in the package. */
+    readonly files: readonly string[],
+    readonly exports: typeof Client,
+  ) {}
+
+  static async install(): Promise<PackedClient> {
+    const folder = await mkdtemp(join(tmpdir(), 'markets-odds-client-'));
+    const { stdout } = await execute('npm', ['pack', '--json', '--pack-destination', folder], {
+      cwd: resolve('clients/typescript'),
+    });
+    const [{ filename, files }]: [{ filename: string; files: { path: string }[] }] =
+      JSON.parse(stdout);
+    await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}');
+    const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+    await execute('npm', ['install', ...quiet, `./${filename}`], { cwd: folder });
+    const entry = createRequire(join(folder, 'x.js')).resolve('markets-odds-client');
+    const exports = (await import(pathToFileURL(entry).href)) as typeof Client;
+    return new PackedClient(folder, files.map(({ path }) => path).toSorted(), exports);
+  }
+
+  /** Runs an example of the client in the project; resolves with what it printed. */
+  async runExample(name: string, env: Readonly<Record<string, string>>): Promise<string> {
+    const file = join(this.folder, name);
+    await writeFile(file, await readFile(resolve('clients/typescript/examples', name)));
+    const { stdout } = await execute(process.execPath, [file], { env: { ...process.env, ...env } });
+    return stdout;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
