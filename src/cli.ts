@@ -17,6 +17,7 @@ import { Database } from './database/database.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
 import { addImportCommand } from './markets/import/import.command.js';
+import { redact } from './telemetry/redact.js';
 
 const DONE = 0;
 const FAILED = 1;
@@ -103,10 +104,6 @@ async function graceAfter(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-function withoutCredentials(message: string): string {
-  return message.replace(/\/\/[^/\s]*@/g, '//');
-}
-
 async function main(): Promise<number> {
   try {
     await program.parseAsync();
@@ -114,7 +111,7 @@ async function main(): Promise<number> {
   } catch (error) {
     // Commander has said what is wrong already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USAGE;
-    say(`error: ${withoutCredentials(messageOf(error))}`);
+    say(`error: ${redact(messageOf(error))}`);
     return error instanceof UsageFault ? WRONG_USAGE : FAILED;
   }
 }

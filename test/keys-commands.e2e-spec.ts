@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
-import { hashKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { addKeysCommands } from '../src/api-keys/keys.commands.js';
 import { CommandFailure, type CommandContext } from '../src/common/command.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -113,6 +113,37 @@ describe('keys list', () => {
       expect(shown).not.toContain(key.slice(17, 49));
       expect(shown).not.toContain(hashKey(key));
     }
+  });
+});
+
+const odd = async (fields: object) => {
+  const id = keyIdOf(generateKey()) ?? '';
+  const record: object = { _id: id, hash: 'none', ...fields };
+  await service.database.connection.collection('api_keys').insertOne(record);
+  return id;
+};
+
+describe('records that others wrote', () => {
+  it('are listed, revoked and rotated as far as they make sense', async () => {
+    const bare = await odd({});
+    const strange = await odd({ name: 7, createdAt: 'x', expiresAt: '2999-01-01', rateLimit: -1 });
+    const { json, text } = await run<Shown[]>('list');
+    expect(json).toContainEqual(expect.objectContaining({ id: bare, name: '', createdAt: null }));
+    expect(json).toContainEqual(
+      expect.objectContaining({ id: strange, state: 'unreadable', rateLimit: null }),
+    );
+    expect(text).toMatch(new RegExp(`^${strange} +unreadable +unknown +unknown +default`, 'm'));
+    await expect(run('rotate', strange)).rejects.toThrow(/its expiresAt is no date/);
+    expect((await run('rotate', bare)).json).toMatchObject({ name: bare, state: 'active' });
+    for (const id of [bare, strange]) {
+      expect((await run('revoke', id)).json).toMatchObject({ id, state: 'revoked' });
+    }
+  });
+
+  it('that end keep their end when rotated, if nobody knows how old they are', async () => {
+    const expiresAt = new Date(Date.now() + DAY_MS);
+    const id = await odd({ name: 'ageless', expiresAt });
+    expect((await run('rotate', id)).json.expiresAt).toBe(expiresAt.toISOString());
   });
 });
 

@@ -184,6 +184,61 @@ function ofSameId(key: string): string {
   return withChecksum(`${key.slice(0, 17)}${generateKey().slice(17, 49)}`);
 }
 
+async function statusWith(fields: object): Promise<{ status: number; policy: string | null }> {
+  const key = generateKey();
+  await storedKeys().insertOne({ ...recordOf(key), ...fields });
+  const { status, headers } = await withHeader(key);
+  return { status, policy: headers.get('RateLimit-Policy') };
+}
+
+describe('a record that others wrote', () => {
+  const later = new Date(Date.now() + DAY_MS);
+  it.each<[what: string, fields: object, status: number]>([
+    ['expiresAt as text', { expiresAt: later.toISOString() }, 401],
+    ['expiresAt as a number', { expiresAt: later.getTime() }, 401],
+    ['expiresAt as an object', { expiresAt: {} }, 401],
+    ['expiresAt null', { expiresAt: null }, 200],
+    ['revokedAt null', { revokedAt: null }, 200],
+    ['revokedAt as text', { revokedAt: '' }, 401],
+    ['revokedAt false', { revokedAt: false }, 401],
+    ['revokedAt in the future', { revokedAt: later }, 401],
+    ['hash as a number', { hash: 7 }, 401],
+    ['no hash', { hash: null }, 401],
+    ['no name', { name: null }, 200],
+    ['a name that is an object', { name: {} }, 200],
+  ])('with %s', async (_what, fields, status) => {
+    expect(await statusWith(fields)).toMatchObject({ status });
+  });
+
+  it.each([-1, 1.5, NaN, Infinity, 1e300, '5', {}, [], true])(
+    'with a limit of %p has the default',
+    async (rateLimit) => {
+      const policy = '"default";q=600;w=60';
+      expect(await statusWith({ rateLimit, streams: rateLimit })).toEqual({ status: 200, policy });
+    },
+  );
+
+  it('may have its hash in capitals', async () => {
+    const key = generateKey();
+    await storedKeys().insertOne({ ...recordOf(key), hash: hashKey(key).toUpperCase() });
+    expect((await withHeader(key)).status).toBe(200);
+  });
+
+  it('is told of once by its id when its expiry is none', async () => {
+    const key = generateKey();
+    await storedKeys().insertOne({ ...recordOf(key), expiresAt: 'soon' });
+    const logged = service.logged.length;
+    for (let i = 0; i < 3; i += 1) {
+      expect((await withHeader(key)).status).toBe(401);
+      const now = performance.now();
+      jest.spyOn(performance, 'now').mockReturnValue(now + 2_000);
+    }
+    const told = service.logged.slice(logged).filter((line) => line.includes('"level":"warn"'));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain(`${keyIdOf(key)} can't be understood: expiresAt`);
+  });
+});
+
 describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
   let headerOnly: TestApp;
 

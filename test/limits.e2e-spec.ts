@@ -9,6 +9,8 @@ import {
   jest,
 } from '@jest/globals';
 import type { CommandStartedEvent } from 'mongodb';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
@@ -413,6 +415,64 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     }
   }
 });
+
+it('a Redis that answers byte by byte costs a request 200 ms at most', async () => {
+  const redis = await slowRedis();
+  const alone = await createTestApp({ redisUrl: redis.url });
+  try {
+    const key = await newKey(2, alone);
+    const other = await newKey(undefined, alone);
+    const began = performance.now();
+    while (redis.counted === 0 && performance.now() - began < 2_000) {
+      await ask(other, FIXTURE, {}, alone);
+    }
+    expect(redis.counted).toBeGreaterThan(0);
+    for (const status of [200, 200, 429]) {
+      expect((await ask(key, FIXTURE, {}, alone)).status).toBe(status);
+    }
+    expect(performance.now() - began).toBeLessThan(2_000);
+  } finally {
+    await alone.close();
+    redis.close();
+  }
+});
+
+const INFO = '$19\r\nredis_version:7.0.0\r\n';
+
+/** Answers all but the counting at once; that a byte each 100 ms, as a link that loses packets would. */
+async function slowRedis() {
+  const state = { counted: 0 };
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      const commands = data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .slice(1);
+      if (!commands.some((command) => command.includes('evalsha'))) {
+        for (const command of commands)
+          socket.write(/^\$4\r\ninfo/i.test(command) ? INFO : '+OK\r\n');
+        return;
+      }
+      state.counted += 1;
+      const bytes = [...'*2\r\n:00000000000000000000000000000001\r\n:60000\r\n'];
+      const drip = setInterval(() => {
+        const byte = bytes.shift();
+        if (byte === undefined || socket.destroyed) clearInterval(drip);
+        else socket.write(byte);
+      }, 100);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    get counted() {
+      return state.counted;
+    },
+    close: () => void server.close(),
+  };
+}
 
 it('a Redis that is away at the start keeps no server from starting', async () => {
   const alone = await createTestApp({ redisUrl: 'redis://:s3cret@127.0.0.1:1' });

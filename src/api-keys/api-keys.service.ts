@@ -4,6 +4,7 @@ import type { Model } from 'mongoose';
 import { StoredApiKey } from './api-key.schema.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
+import { callerOf, isDate, stateOf } from './key-state.js';
 
 export interface NewKey {
   readonly name: string;
@@ -55,11 +56,9 @@ export class ApiKeysService {
     const createdAt = new Date();
     demandRotatable(old, createdAt);
     const issued = await this.issue({
-      name: old.name,
+      ...limitsOf(old),
       createdAt,
-      expiresAt: old.expiresAt && new Date(+createdAt + (+old.expiresAt - +old.createdAt)),
-      rateLimit: old.rateLimit,
-      streams: old.streams,
+      expiresAt: endAfter(old, createdAt),
       rotatedFrom: id,
     });
     // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.
@@ -99,8 +98,29 @@ export class ApiKeysService {
   }
 }
 
-function demandRotatable({ revokedAt, rotatedTo, expiresAt }: StoredApiKey, now: Date): void {
-  if (revokedAt) throw new KeyFault('The key is revoked.');
+const ENDED = {
+  revoked: 'The key is revoked.',
+  expired: 'The key has expired.',
+  unreadable: "The key's record can't be understood: its expiresAt is no date.",
+} as const;
+
+function demandRotatable(record: StoredApiKey, now: Date): void {
+  const state = stateOf(record, now.getTime());
+  if (state === 'revoked') throw new KeyFault(ENDED[state]);
+  const { rotatedTo } = record;
   if (rotatedTo) throw new KeyFault(`The key was rotated already: ${rotatedTo} took its place.`);
-  if (expiresAt && expiresAt <= now) throw new KeyFault('The key has expired.');
+  if (state !== 'active') throw new KeyFault(ENDED[state]);
+}
+
+/** Name and limits of a record, as far as they make sense. */
+function limitsOf(record: StoredApiKey): Pick<StoredApiKey, 'name' | 'rateLimit' | 'streams'> {
+  const { id, ...limits } = callerOf(record);
+  return { ...limits, name: limits.name || id };
+}
+
+/** The end of a key made now that lives as long as another; with the other where nobody knows how long that is. */
+function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
+  if (!isDate(expiresAt)) return undefined;
+  if (!isDate(createdAt)) return expiresAt;
+  return new Date(now.getTime() + (expiresAt.getTime() - createdAt.getTime()));
 }

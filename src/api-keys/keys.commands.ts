@@ -10,6 +10,7 @@ import {
 } from '../common/command.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { ApiKeysService, KeyFault, type IssuedKey } from './api-keys.service.js';
+import { callerOf, isDate, stateOf } from './key-state.js';
 
 const LONGEST_NAME = 100;
 const DAY_MS = 86_400_000;
@@ -80,8 +81,8 @@ async function list(context: CommandContext): Promise<void> {
     id,
     printable(name),
     state,
-    createdAt,
-    expiresAt ?? 'never',
+    createdAt ?? 'unknown',
+    expiresAt ?? (state === 'unreadable' ? 'unknown' : 'never'),
     String(rateLimit ?? 'default'),
     String(streams ?? 'default'),
   ]);
@@ -90,7 +91,7 @@ async function list(context: CommandContext): Promise<void> {
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
   const record = await told(context.app.get(ApiKeysService).revoke(id));
-  context.print({ json: shown(record), text: `Revoked ${id} (${printable(record.name)}).` });
+  context.print({ json: shown(record), text: `Revoked ${id} (${printable(shown(record).name)}).` });
 }
 
 async function rotate(context: CommandContext, id: string, options: RotateOptions): Promise<void> {
@@ -105,27 +106,29 @@ function showOnce(context: CommandContext, { key, record }: IssuedKey): void {
   context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
 }
 
-function shown({ _id: id, ...record }: StoredApiKey) {
+/** A record for people. Others may have written it: what can't be understood is left out. */
+function shown(record: StoredApiKey) {
+  const { id, name, rateLimit, streams } = callerOf(record);
   return {
-    id,
-    name: record.name,
+    id: idText(id),
+    name,
     state: stateOf(record),
-    createdAt: record.createdAt.toISOString(),
-    expiresAt: record.expiresAt?.toISOString() ?? null,
-    revokedAt: record.revokedAt?.toISOString() ?? null,
-    rateLimit: record.rateLimit ?? null,
-    streams: record.streams ?? null,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTime(record.revokedAt),
+    rateLimit: rateLimit ?? null,
+    streams: streams ?? null,
     rotatedFrom: record.rotatedFrom ?? null,
     rotatedTo: record.rotatedTo ?? null,
   };
 }
 
-function stateOf({
-  revokedAt,
-  expiresAt,
-}: Pick<StoredApiKey, 'revokedAt' | 'expiresAt'>): 'active' | 'revoked' | 'expired' {
-  if (revokedAt) return 'revoked';
-  return expiresAt && expiresAt <= new Date() ? 'expired' : 'active';
+function idText(id: unknown): string {
+  return typeof id === 'string' ? id : JSON.stringify(id);
+}
+
+function isoTime(value: unknown): string | null {
+  return isDate(value) ? value.toISOString() : null;
 }
 
 function parseName(text: string): string {

@@ -65,12 +65,28 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
 
   private async addInRedis(shared: RateLimiterRedis, id: string, points: number): Promise<Count> {
     try {
-      const { consumedPoints, msBeforeNext } = await shared.penalty(id, points);
+      const { consumedPoints, msBeforeNext } = await this.inTime(shared.penalty(id, points));
       this.redisAnswered();
       return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
     } catch (error) {
       this.redisFailed(error);
       return this.own.add(id, points);
+    }
+  }
+
+  /** The client's own timeouts begin again with each byte. */
+  private async inTime<T>(answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(new Error(`no answer within ${REDIS_ANSWERS_WITHIN_MS} ms`));
+        this.redis?.disconnect(true);
+      }, REDIS_ANSWERS_WITHIN_MS);
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
