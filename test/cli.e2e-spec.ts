@@ -115,7 +115,7 @@ describe('db init', () => {
           items: [
             'collection markets',
             'collection api_keys',
-            'pre-images of markets',
+            'pre- and post-images of markets',
             ...INDEXES.map((name) => `index ${name}`),
           ].map((what) => ({ what, ok: true })),
         });
@@ -292,7 +292,7 @@ describe('db status', () => {
         const init = await runCli(['db', 'init', '--json'], { env });
         expect(init.code).toBe(0);
         expect(JSON.parse(init.stdout).items).toContainEqual({
-          what: 'pre-images of markets',
+          what: 'pre- and post-images of markets',
           ok: true,
           reason: 'a standalone server has no change feed',
         });

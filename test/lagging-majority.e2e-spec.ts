@@ -49,6 +49,18 @@ describe('while a majority of the members lacks what the primary has', () => {
     expect(await lagSeconds()).toBeGreaterThan(sinceChange - 0.2);
   });
 
+  it('shows what the primary has, without memory too', async () => {
+    const reader = await createTestApp({ mongodbUri: mongod.uri, cacheMaxMb: 0, dbInit: false });
+    try {
+      await changePrice();
+      await until(async () => (await shownPrice()) === price, 2_000);
+      const { body } = await reader.get(path).expect(200);
+      expect(body.data[0].runners[0].price).toBe(price);
+    } finally {
+      await reader.close();
+    }
+  });
+
   it(
     'is current again once the majority has caught up',
     async () => {

@@ -1,4 +1,5 @@
 import { Prop, Schema, SchemaFactory } from '@nestjs/mongoose';
+import { EXACT_COLLATION } from '../database/exact-comparison.js';
 
 /** A caller's key, as far as a request needs to know it. */
 export interface ApiKey {
@@ -11,7 +12,7 @@ export interface ApiKey {
 }
 
 /** A key at rest: everything but the key itself. */
-@Schema({ collection: 'api_keys', versionKey: false })
+@Schema({ collection: 'api_keys', versionKey: false, collation: EXACT_COLLATION })
 export class StoredApiKey {
   @Prop({ type: String, required: true })
   readonly _id!: string;

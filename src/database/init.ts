@@ -1,6 +1,8 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { messageOf } from '../common/command.js';
+import { EXACT_COLLATION } from './exact-comparison.js';
+import { isWorthRetry } from './read-errors.js';
 
 /** One thing that the service wants in the database. */
 export interface InitItem {
@@ -9,6 +11,8 @@ export interface InitItem {
   readonly ok: boolean;
   /** Why it could not be made, or is not needed. */
   readonly reason?: string;
+  /** Why it failed may pass by itself: an election, for one. */
+  readonly isPassing?: true;
 }
 
 export type InitReport = readonly InitItem[];
@@ -20,10 +24,10 @@ export interface WantedIndex {
   readonly unique: boolean;
 }
 
-/** The change feed needs to know where a market was before it changed. */
-export const PRE_IMAGE_COLLECTIONS: readonly string[] = ['markets'];
+/** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
+export const IMAGE_COLLECTIONS: readonly string[] = ['markets'];
 
-const PRE_IMAGES_SINCE_VERSION = 6;
+const IMAGES_SINCE_VERSION = 6;
 const NAMESPACE_EXISTS = 48;
 
 /**
@@ -37,8 +41,8 @@ export async function initDatabase(connection: Connection): Promise<InitReport> 
   for (const name of collectionNames(connection)) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
   }
-  for (const name of PRE_IMAGE_COLLECTIONS) {
-    items.push(await attempt(`pre-images of ${name}`, () => turnOnPreImages(db, name)));
+  for (const name of IMAGE_COLLECTIONS) {
+    items.push(await attempt(`pre- and post-images of ${name}`, () => turnOnImages(db, name)));
   }
   for (const index of wantedIndexes(connection)) {
     const what = `index ${index.collection}.${index.name}`;
@@ -87,7 +91,7 @@ export async function collectionOptions(db: Db, name: string): Promise<Document 
 }
 
 /** Whether pre- and post-images are on, by a collection's options. */
-export function hasPreImages(options: Document | undefined): boolean {
+export function hasImages(options: Document | undefined): boolean {
   return options?.['changeStreamPreAndPostImages']?.enabled === true;
 }
 
@@ -96,7 +100,8 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    return { what, ok: false, reason: messageOf(error) };
+    const isPassing = isWorthRetry(error);
+    return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
 }
 
@@ -113,14 +118,14 @@ async function makeCollection(db: Db, name: string): Promise<void> {
 }
 
 /** @returns why they are not needed, if so */
-async function turnOnPreImages(db: Db, name: string): Promise<string | void> {
-  if (hasPreImages(await collectionOptions(db, name).catch(() => undefined))) return undefined;
+async function turnOnImages(db: Db, name: string): Promise<string | void> {
+  if (hasImages(await collectionOptions(db, name).catch(() => undefined))) return undefined;
   const hello = await db.command({ hello: 1 });
   const isStandalone = !hello['setName'] && hello['msg'] !== 'isdbgrid';
   if (isStandalone) return 'a standalone server has no change feed';
   const build = await db.command({ buildInfo: 1 });
-  if (build['versionArray'][0] < PRE_IMAGES_SINCE_VERSION) {
-    return `MongoDB has them since version ${PRE_IMAGES_SINCE_VERSION}`;
+  if (build['versionArray'][0] < IMAGES_SINCE_VERSION) {
+    return `MongoDB has them since version ${IMAGES_SINCE_VERSION}`;
   }
   await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
   return undefined;
@@ -130,6 +135,11 @@ async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   const collection = db.collection(wanted.collection);
   const present = await collection.indexes().catch(() => []);
   if (present.some((index) => servesAs(index, wanted))) return;
-  const { name, unique } = wanted;
-  await collection.createIndex(wanted.keys, { name, ...(unique && { unique }) });
+  // An index made with the collection's own collation serves no exact comparison, but holds the name.
+  const isTaken = present.some(({ name }) => name === wanted.name);
+  await collection.createIndex(wanted.keys, {
+    name: isTaken ? `${wanted.name}_exact` : wanted.name,
+    collation: EXACT_COLLATION,
+    ...(wanted.unique && { unique: true }),
+  });
 }

@@ -7,6 +7,7 @@ import {
   type Timestamp,
 } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
+import { EXACT_COLLATION } from './exact-comparison.js';
 import type { ReadAfterTime } from './read-after-time.js';
 
 /** A command does not take this from its client. */
@@ -97,7 +98,7 @@ export class ReadAttempt {
     // The server takes the first field for the command's name.
     return {
       ...command,
-      collation: { locale: 'simple' },
+      collation: EXACT_COLLATION,
       readConcern: { level: 'local', ...command['readConcern'] },
       maxTimeMS: Math.max(1, Math.ceil(serverDeadline - performance.now())),
     };

@@ -69,7 +69,7 @@ function statusText(result: DatabaseStatus): string {
   ]);
   return [
     formatTable(facts),
-    formatTable([['COLLECTION', 'THERE', 'RECORDS', 'PRE-IMAGES'], ...collections]),
+    formatTable([['COLLECTION', 'THERE', 'RECORDS', 'PRE- AND POST-IMAGES'], ...collections]),
     formatTable([['INDEX', 'THERE'], ...indexes]),
   ].join('\n\n');
 }

@@ -5,8 +5,8 @@ import { messageOf } from '../common/command.js';
 import {
   collectionNames,
   collectionOptions,
-  hasPreImages,
-  PRE_IMAGE_COLLECTIONS,
+  hasImages,
+  IMAGE_COLLECTIONS,
   servesAs,
   wantedIndexes,
 } from '../database/init.js';
@@ -79,8 +79,8 @@ async function collectionStatus(db: Db, name: string): Promise<CollectionStatus>
     name,
     exists: isHidden ? null : options !== undefined,
     estimatedCount: await visible(db.collection(name).estimatedDocumentCount()),
-    ...(PRE_IMAGE_COLLECTIONS.includes(name) && {
-      preAndPostImages: isHidden ? null : hasPreImages(options),
+    ...(IMAGE_COLLECTIONS.includes(name) && {
+      preAndPostImages: isHidden ? null : hasImages(options),
     }),
   };
 }
@@ -111,7 +111,7 @@ async function indexesOf(db: Db, collection: string): Promise<Document[]> {
 async function changeFeedStatus(
   db: Db,
 ): Promise<Pick<DatabaseStatus, 'changeFeed' | 'newestChange'>> {
-  const [watched = ''] = PRE_IMAGE_COLLECTIONS;
+  const [watched = ''] = IMAGE_COLLECTIONS;
   let newest: NewestChange | null = null;
   try {
     newest = await newestChange(db, watched);

@@ -8,6 +8,7 @@ import {
   type WriteError,
 } from 'mongodb';
 import type { Model } from 'mongoose';
+import { EXACT_COLLATION } from '../../database/exact-comparison.js';
 import { printable } from '../../common/command.js';
 import { Market } from '../market.schema.js';
 import { contentFields, identityKey, planMarket, type Outcome } from './market-plan.js';
@@ -91,7 +92,12 @@ export class MarketImporter {
     const projection = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
     const found = this.markets.collection.find(
       { $or: filter },
-      { projection, readPreference: 'primary' },
+      {
+        projection,
+        collation: EXACT_COLLATION,
+        readConcern: { level: 'local' },
+        readPreference: 'primary',
+      },
     );
     return new Map((await found.toArray()).map((market) => [identityKey(market), market]));
   }

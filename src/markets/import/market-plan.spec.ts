@@ -43,6 +43,7 @@ describe('planMarket', () => {
           $setOnInsert: { createdAt: NOW },
         },
         upsert: true,
+        collation: { locale: 'simple' },
       },
     });
   });

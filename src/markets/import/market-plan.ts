@@ -1,4 +1,5 @@
 import { Double, type AnyBulkWriteOperation } from 'mongodb';
+import { EXACT_COLLATION } from '../../database/exact-comparison.js';
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { Market, MARKET_IDENTITY } from '../market.schema.js';
 import type { Fields, MarketRecord } from './market-record.js';
@@ -69,6 +70,7 @@ function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperat
         }),
       },
       upsert: true,
+      collation: EXACT_COLLATION,
     },
   };
 }

@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { MongoClient, type Db } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { DatabaseInit } from '../src/database/database-init.js';
+import { initDatabase, wantedIndexes } from '../src/database/init.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, aRunner, store } from './factories.js';
+import { setFailCommand } from './mongo-admin.js';
+import { TestMongod } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
+import { runCli } from './run-cli.js';
+import { until } from './until.js';
+
+const START_MS = 60_000;
+
+/** Compares without regard to case. */
+const OF_OPERATOR = { locale: 'en', strength: 2 };
+
+let mongod: TestMongod;
+let client: MongoClient;
+let mongodbUri: string;
+let db: Db;
+let service: TestApp | undefined;
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+  client = await MongoClient.connect(mongod.uri);
+}, START_MS);
+
+beforeEach(() => {
+  const url = new URL(mongod.uri);
+  url.pathname = `/${randomUUID()}`;
+  mongodbUri = url.href;
+  db = client.db(url.pathname.slice(1));
+});
+
+afterEach(async () => {
+  await service?.close();
+  service = undefined;
+});
+
+afterAll(async () => {
+  await client?.close();
+  await mongod?.stop();
+}, START_MS);
+
+describe('collections with a collation of their own', () => {
+  beforeEach(async () => {
+    for (const name of ['markets', 'api_keys']) {
+      await db.createCollection(name, { collation: OF_OPERATOR });
+    }
+    // As an earlier version made it: with the collection's collation.
+    await db.collection('markets').createIndex({ eventId: 1, _id: 1 }, { name: 'by_event' });
+  });
+
+  it('compare ids exactly, in MongoDB and in memory, over indexes made for that', async () => {
+    service = await createTestApp({ mongodbUri });
+    const path = `/v1/markets/market/provider/`;
+    const lower = aMarket({ eventId: 'e1' });
+    const upper = aMarket({ eventId: 'E1' });
+    await store(service.database.connection, lower, upper);
+    const marketIds = async (eventId: string) =>
+      (await service?.get(path + eventId))?.body.data.map(
+        (market: { marketId: string }) => market.marketId,
+      );
+    for (let look = 0; look < 4; look += 1) {
+      expect(await marketIds('e1')).toEqual([lower.marketId]);
+      expect(await marketIds('E1')).toEqual([upper.marketId]);
+    }
+    await db
+      .collection('markets')
+      .updateOne({ marketId: lower.marketId }, { $set: { runners: [aRunner({ price: 9 })] } });
+    await until(async () => {
+      const { body } = (await service?.get(`${path}e1`)) ?? {};
+      return body.data[0].runners[0].price === 9;
+    }, 2_000);
+
+    const { stages } = await db
+      .collection('markets')
+      .find({ eventId: 'e1' }, { collation: { locale: 'simple' } })
+      .sort({ _id: 1 })
+      .explain('queryPlanner')
+      .then((plan) => ({ stages: JSON.stringify(plan) }));
+    expect(stages).toContain('IXSCAN');
+    const { stdout } = await runCli(['db', 'status', '--json'], {
+      env: { MONGODB_URI: mongodbUri },
+    });
+    const { indexes } = JSON.parse(stdout) as { indexes: { present: boolean }[] };
+    expect(indexes.map(({ present }) => present)).toEqual(indexes.map(() => true));
+  });
+
+  it('end no key but the one that is named', async () => {
+    service = await createTestApp({ mongodbUri });
+    const keys = service.app.get(ApiKeysService);
+    const { id } = await keys.create({ name: 'mine' });
+    const swapped = id.replace(/[a-z]/gi, (letter) =>
+      letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+    );
+    await expect(keys.revoke(swapped)).rejects.toThrow('There is no key');
+    expect(
+      await db.collection<{ _id: string }>('api_keys').findOne({ _id: id }),
+    ).not.toHaveProperty('revokedAt');
+  });
+});
+
+describe('defaults set by an operator', () => {
+  it('change no answer', async () => {
+    const defaults = { setDefaultRWConcern: 1, defaultReadConcern: { level: 'majority' } };
+    await client.db('admin').command(defaults);
+    service = await createTestApp({ mongodbUri: monitored(mongodbUri), cacheMaxMb: 0 });
+    const reads = await readsDuring(
+      service.database.connection,
+      () => service?.get('/v1/markets/market/fixture/any').expect(200) ?? Promise.resolve(),
+    );
+    expect(reads.length).toBeGreaterThan(0);
+    for (const { readConcern, collation } of reads) {
+      expect(['local', 'snapshot']).toContain(readConcern?.level);
+      expect(collation).toEqual({ locale: 'simple' });
+    }
+  });
+});
+
+describe('making indexes', () => {
+  it('does not take a hidden one for its own', async () => {
+    service = await createTestApp({ mongodbUri });
+    const markets = db.collection('markets');
+    const [index] = (await markets.indexes()).filter(({ name }) => name !== '_id_');
+    await db.command({ collMod: 'markets', index: { name: index?.name, hidden: true } });
+
+    const items = await initDatabase(service.database.connection);
+    expect(items.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual([
+      `index markets.${index?.name}`,
+    ]);
+  });
+
+  it('goes on after an election', async () => {
+    service = await createTestApp({ mongodbUri });
+    await db.collection('markets').dropIndexes();
+    await setFailCommand(
+      mongod,
+      { times: 1 },
+      { failCommands: ['createIndexes'], errorCode: 10107 },
+    );
+    await service.app.get(DatabaseInit).run();
+    const wanted = wantedIndexes(service.database.connection).filter(
+      ({ collection }) => collection === 'markets',
+    ).length;
+    await until(async () => (await db.collection('markets').indexes()).length === wanted + 1);
+  });
+});
