@@ -13,6 +13,7 @@ import { refuseOverload } from './http/overload/overloaded.js';
 import { requestContext } from './http/request-context.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
+import { setUpLivePage } from './docs/live-page.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import { templateFinder, watchOverload } from './telemetry/overload-watch.js';
@@ -41,6 +42,7 @@ export async function createApp(config: Config, logger: Logger): Promise<NestExp
   if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
   app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
+  setUpLivePage(app, config.isEmbedded);
   setUpDocs(app);
   await app.init();
   const routeOf = templateFinder(adapter.getInstance());

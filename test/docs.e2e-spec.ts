@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIV3_1 } from 'openapi-types';
+import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { PROBLEMS } from '../src/http/problem.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
@@ -172,6 +173,42 @@ describe('GET /docs', () => {
       'referrer-policy': 'no-referrer',
       'x-frame-options': 'SAMEORIGIN',
     });
+  });
+});
+
+describe('GET /docs/live', () => {
+  it('is a page of our own, with all that it needs, as safe as Swagger UI', async () => {
+    const page = await service.getOpen('/docs/live').expect(200);
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    // Without inline parts, which a stricter policy would refuse.
+    expect(page.text).not.toMatch(/<script(?![^>]+src=)|<style| style=| on\w+=/);
+    const { headers } = await service.getOpen('/docs').expect(200);
+    const policy = 'content-security-policy';
+    expect(page.headers[policy]).toBe(headers[policy]);
+
+    const files = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(
+      ([, file]) => file ?? '',
+    );
+    expect(files).toEqual(['/docs/live.css', '/docs/live.js', '/docs']);
+    const { text } = await service.getOpen('/docs/live.js').expect(200);
+    const modules = [...text.matchAll(/from '\.(\/[^']+)'/g)].map(([, file]) => `/docs${file}`);
+    expect(modules).toHaveLength(2);
+    for (const file of [...files, ...modules]) await service.getOpen(file).expect(200);
+    await service
+      .getOpen('/docs/live')
+      .set('If-None-Match', page.headers['etag'] ?? '')
+      .expect(304);
+  });
+
+  it('has the demo key filled in for the embedded MongoDB alone', async () => {
+    const { text } = await service.getOpen('/docs/live').expect(200);
+    expect(text).not.toMatch(/mos_|demo-fixture|\{\{/);
+
+    const embedded = await createTestApp({ isEmbedded: true });
+    const page = await embedded.getOpen('/docs/live').expect(200);
+    expect(page.text).toContain(`value="${DEMO_KEY}"`);
+    expect(page.text).toContain('>demo-fixture-1\ndemo-fixture-2<');
+    await embedded.close();
   });
 });
 

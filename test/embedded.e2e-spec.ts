@@ -243,7 +243,10 @@ describe('the embedded MongoDB', () => {
     expect(await addOne(uri)).toBe(2);
     await interrupt(second);
 
-    const other = createServer().listen(Number(new URL(uri).port), '127.0.0.1');
+    const other = createServer((socket) => socket.destroy()).listen(
+      Number(new URL(uri).port),
+      '127.0.0.1',
+    );
     await once(other, 'listening');
     const moved = await new User('the server').uri;
     expect(moved).not.toBe(uri);

@@ -7,7 +7,11 @@ const DESCRIPTION = `What are the odds on this event? Betting markets with their
 by the bookmaker's event id or by the service's own fixture id.
 
 Every look-up wants an API key: in the header \`${API_KEY_HEADER}\`, or as the query parameter \`${API_KEY_QUERY}\`.
-A key in a URL ends up in the logs of proxies: prefer the header.`;
+A key in a URL ends up in the logs of proxies: prefer the header.
+
+[/docs/live](/docs/live) shows markets as they change. It reads a stream, which this page can't try out; a terminal can:
+
+    curl -N -H 'X-API-Key: YOUR_KEY' '/v1/markets/stream?fixtureId=demo-fixture-1'`;
 
 /** The OpenAPI 3.1 document of the application. */
 export function createDocument(app: INestApplication): OpenAPIObject {

@@ -1,0 +1,85 @@
+import { Board } from './live-board.js';
+import { followStream } from './live-stream.js';
+
+const form = document.getElementById('watch');
+const state = document.getElementById('state');
+const age = document.getElementById('age');
+
+let stop = new AbortController();
+/** When everything written up to then was on the board, by the clock of this page; unknown before the first proof. */
+let provenAt;
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void watch(new FormData(form));
+});
+
+// A link names what to watch, never the key.
+const given = new URLSearchParams(location.search);
+for (const name of ['fixtureId', 'eventId']) {
+  if (given.has('fixtureId') || given.has('eventId'))
+    form[name].value = given.getAll(name).join('\n');
+}
+if (given.has('marketMoment')) form.marketMoment.value = given.get('marketMoment');
+if (form.key.value) {
+  form.requestSubmit();
+  document.getElementById('choice').open = !matchMedia('(max-width: 40rem)').matches;
+}
+setInterval(showAge, 200);
+
+async function watch(fields) {
+  stop.abort();
+  stop = new AbortController();
+  const { signal } = stop;
+  const board = new Board(document.getElementById('board'));
+  const query = queryOf(fields);
+  history.replaceState(null, '', `?${query}`);
+  provenAt = undefined;
+  show('waiting', 'Connecting …');
+  try {
+    const refusal = await followStream({
+      url: `/v1/markets/stream?${query}`,
+      key: String(fields.get('key')).trim(),
+      signal,
+      onEvent: (type, data, id) => signal.aborted || onEvent(board, type, data, id),
+      onWait: () => signal.aborted || show('waiting', 'Reconnecting …'),
+    });
+    show('refused', refusal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+function queryOf(fields) {
+  const query = new URLSearchParams();
+  for (const name of ['fixtureId', 'eventId']) {
+    const ids = new Set(
+      String(fields.get(name))
+        .split(/\r?\n/)
+        .filter((id) => id !== ''),
+    );
+    for (const id of ids) query.append(name, id);
+  }
+  if (fields.get('marketMoment')) query.append('marketMoment', fields.get('marketMoment'));
+  return query;
+}
+
+function onEvent(board, type, data, id) {
+  if (type === 'changes') data.data.forEach((group) => board.apply(group));
+  // Without an id it is a part of the snapshot, which is older than what is on its way.
+  if (type === 'current' || type === 'late' || id !== undefined) {
+    provenAt = performance.now() - (data.ageMs ?? 0);
+    show(type === 'late' ? 'late' : 'current', type === 'late' ? 'Late' : 'Current');
+  }
+}
+
+function show(name, text) {
+  if (state.textContent !== text) state.textContent = text;
+  state.dataset.state = name;
+  showAge();
+}
+
+function showAge() {
+  const seconds = (performance.now() - provenAt) / 1_000;
+  age.textContent = provenAt === undefined ? '' : `as of ${seconds.toFixed(1)} s ago`;
+}
