@@ -1,15 +1,13 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import { DATA_HEADERS } from './response-headers.js';
-import type { ApiRequest, RawQuery } from './api-request.js';
+import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
+import { isBroken, readQuery } from './raw-query.js';
 
 /** Ids from outside that are short and plain, and can't be a key, are kept. */
 const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
-
-/** What no request target may hold unencoded (RFC 3986): the parser lets some of it through. */
-const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
 
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
@@ -21,7 +19,7 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   const path = start < 0 ? request.url : request.url.slice(0, start);
   const query = start < 0 ? '' : request.url.slice(start + 1);
   request.rawQuery = readQuery(query);
-  request.hasBrokenPath = NOT_IN_A_TARGET.test(path);
+  request.hasBrokenPath = isBroken(path);
   // Encoded once more, so that Express hands route parameters over as they were sent: a broken one must
   // not fail before the key has been checked.
   request.url = path.replaceAll('%', '%25');
@@ -37,26 +35,6 @@ export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
   if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
   const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1));
   return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
-}
-
-function readQuery(query: string): RawQuery {
-  const parts = query.split('&').filter((part) => part !== '');
-  return parts.map((part) => {
-    const equals = part.indexOf('=');
-    const name = decode(equals < 0 ? part : part.slice(0, equals));
-    const value = decode(equals < 0 ? '' : part.slice(equals + 1));
-    if (name === undefined) return [part, '', 'name'];
-    return value === undefined ? [name, part.slice(equals + 1), 'value'] : [name, value];
-  });
-}
-
-function decode(text: string): string | undefined {
-  if (NOT_IN_A_TARGET.test(text)) return undefined;
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    return undefined;
-  }
 }
 
 function checkProtocol(request: ApiRequest): void {

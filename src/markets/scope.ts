@@ -9,6 +9,15 @@ export type Scope = {
   };
 }[ScopeField];
 
+export function isScopeField(name: string): name is ScopeField {
+  return SCOPE_FIELDS.some((field) => field === name);
+}
+
+export function scopeOf(field: ScopeField, id: string): Scope {
+  const scope: Partial<Record<ScopeField, string>> = { [field]: id };
+  return scope as Scope;
+}
+
 /** A scope as a key for maps. */
 export function scopeKey(scope: Scope): string {
   const [field] = SCOPE_FIELDS.filter((each) => scope[each] !== undefined);

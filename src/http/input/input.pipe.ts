@@ -6,8 +6,11 @@ import { readInput } from './read-input.js';
 
 /** An input class with rules over several of its parameters. */
 export interface CheckedInput {
-  /** What is wrong with the parameters together, each of which is right. */
-  check(query: RawQuery): readonly RequestFault[];
+  /**
+   * What is wrong with several parameters together.
+   * @param faulty the names of those that are wrong by themselves, and have been reported
+   */
+  check(query: RawQuery, faulty: ReadonlySet<string>): readonly RequestFault[];
 }
 
 /**
@@ -20,11 +23,10 @@ export class InputPipe implements PipeTransform<ApiRequest> {
     if (type !== 'custom' || !metatype) return request;
     const { values, faults } = readInput(request, listParameters(metatype));
     const input: object & Partial<CheckedInput> = Object.assign(new metatype(), values);
-    const named = new Set(faults.map(({ name }) => name));
-    const together = input.check?.(request.rawQuery) ?? [];
-    const all = [...faults, ...together.filter(({ name }) => !named.has(name))];
-    if (all.length === 0) return input;
-    const count = all.length === 1 ? '1 fault' : `${all.length} faults`;
-    throw new Problem('invalid_request', `The request has ${count}.`, { errors: all });
+    const faulty = new Set(faults.map(({ name }) => name));
+    const errors = [...faults, ...(input.check?.(request.rawQuery, faulty) ?? [])];
+    if (errors.length === 0) return input;
+    const count = errors.length === 1 ? '1 fault' : `${errors.length} faults`;
+    throw new Problem('invalid_request', `The request has ${count}.`, { errors });
   }
 }

@@ -23,6 +23,16 @@ export function QueryTexts(
   return declare({ in: 'query', ...documented, ...ID });
 }
 
+/** Open text in the query, given once, by the same rule. */
+export function QueryText(documented: Documented): PropertyDecorator {
+  return declare({ in: 'query', ...documented, ...ID });
+}
+
+/** Open text in a header, by the same rule; an empty header counts as none. */
+export function HeaderText(documented: Documented & { readonly name: string }): PropertyDecorator {
+  return declare({ in: 'header', ...documented, ...ID });
+}
+
 /** Some of a few words in the query, exact, case included. */
 export function QueryChoices(
   options: Documented & { readonly values: readonly string[]; readonly maxItems: number },

@@ -1,0 +1,29 @@
+import type { RawQuery } from './api-request.js';
+
+/** What no request target may hold unencoded (RFC 3986): the parser lets some of it through. */
+const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
+
+export function isBroken(target: string): boolean {
+  return NOT_IN_A_TARGET.test(target);
+}
+
+/** Takes apart what stands behind the `?` of a request target. */
+export function readQuery(query: string): RawQuery {
+  const parts = query.split('&').filter((part) => part !== '');
+  return parts.map((part) => {
+    const equals = part.indexOf('=');
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = decode(equals < 0 ? '' : part.slice(equals + 1));
+    if (name === undefined) return [part, '', 'name'];
+    return value === undefined ? [name, part.slice(equals + 1), 'value'] : [name, value];
+  });
+}
+
+function decode(text: string): string | undefined {
+  if (isBroken(text)) return undefined;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

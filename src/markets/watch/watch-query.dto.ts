@@ -1,0 +1,57 @@
+import type { RawQuery } from '../../http/api-request.js';
+import type { CheckedInput } from '../../http/input/input.pipe.js';
+import { HeaderText, QueryInteger, QueryText, QueryTexts } from '../../http/input/parameters.js';
+import type { RequestFault } from '../../http/problem.js';
+import { MarketFilters } from '../markets-query.dto.js';
+import { isScopeField, SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
+
+/** How many ids one watch may have, of both names together. */
+export const WATCHED_MAX = 50;
+
+const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to the same question';
+const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
+const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} of both together.`;
+
+/** Which markets are watched, and since when. Whether `since` is a cursor is for the watch to judge. */
+export class WatchQuery extends MarketFilters implements CheckedInput {
+  @QueryTexts({
+    description: `The service's own fixture id. ${HOW_MANY}`,
+    example: 'demo-fixture-1',
+    maxItems: WATCHED_MAX,
+  })
+  readonly fixtureId?: readonly string[];
+
+  @QueryTexts({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCHED_MAX })
+  readonly eventId?: readonly string[];
+
+  @QueryText({ description: `Only what is new since then: ${CURSOR}.` })
+  readonly since?: string;
+
+  /** What is watched, in the order of the query. */
+  ids: readonly Scope[] = [];
+
+  check(query: RawQuery, faulty: ReadonlySet<string>): readonly RequestFault[] {
+    this.ids = query.flatMap(([name, id]) => (isScopeField(name) ? [scopeOf(name, id)] : []));
+    const isGood = this.ids.length >= 1 && this.ids.length <= WATCHED_MAX;
+    if (isGood || SCOPE_FIELDS.some((field) => faulty.has(field))) return [];
+    const detail = `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`;
+    return [{ in: 'query', name: 'fixtureId', detail }];
+  }
+}
+
+export class StreamQuery extends WatchQuery {
+  @QueryInteger({
+    description:
+      'Collect changes for so many milliseconds, so that a price that moves often is told less often.',
+    minimum: 0,
+    maximum: 10_000,
+    default: 0,
+  })
+  readonly conflateMs: number = 0;
+
+  @HeaderText({
+    name: 'Last-Event-ID',
+    description: `As \`since\`, before which it goes; browsers send it by themselves: ${CURSOR}.`,
+  })
+  readonly lastEventId?: string;
+}

@@ -1,0 +1,21 @@
+import { InputPipe } from '../src/http/input/input.pipe.js';
+import { Problem, type RequestFault } from '../src/http/problem.js';
+import type { ApiRequest } from '../src/http/api-request.js';
+import { readQuery } from '../src/http/raw-query.js';
+
+const pipe = new InputPipe();
+
+/** What an input class makes of a query, or the faults that it finds. */
+export function readAs<Input>(
+  metatype: new () => Input,
+  query: string,
+  headers: Record<string, string> = {},
+): { input?: Input; faults?: readonly RequestFault[] } {
+  const request = { rawQuery: readQuery(query), headers, params: {} } as unknown as ApiRequest;
+  try {
+    return { input: pipe.transform(request, { type: 'custom', metatype }) as Input };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { faults: error.errors };
+  }
+}
