@@ -26,7 +26,8 @@ describe('while a majority of the members lacks what the primary has', () => {
     service = await createTestApp({ mongodbUri: mongod.uri });
     client = await MongoClient.connect(mongod.uri);
     markets = client.db(service.database.db.databaseName).collection('markets');
-    await markets.insertOne({ ...market, _id: new ObjectId() });
+    const stored = { ...market, _id: new ObjectId() };
+    await markets.insertOne(stored, { writeConcern: { w: 'majority' } });
     await until(async () => (await feed()).state === 'current' && (await hits()) > 0);
     secondary = 1 - (await primaryOf(mongod));
     await mongod.kill('SIGKILL', secondary);

@@ -4,7 +4,7 @@ import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { demandProof, NotFollowable } from './proof.js';
 
 const RETRY_AFTER_MS = 250;
-const RETRY_HOPELESS_AFTER_MS = 5_000;
+const RETRY_HOPELESS_AFTER_MS = 2_000;
 
 /** Error codes that no second try mends soon: no replica set, no privilege, a server too old. */
 const HOPELESS = new Set([40573, 13, 8000, 2, 9, 40324]);

@@ -128,6 +128,43 @@ export const secondaryPaused: Fault = async ({ mongod, random }) => {
   await writable(mongod);
 };
 
+/** The primary goes on without a majority behind it: what it takes is not replicated. */
+export const majorityLags: Fault = async ({ mongod, random }) => {
+  const index = await secondaryOf(mongod);
+  await mongod.kill('SIGSTOP', index);
+  await delay(1_000 + random.below(5_000));
+  await mongod.kill('SIGCONT', index);
+  await writable(mongod);
+};
+
+/** A secondary stays in the past, and the primary cuts the connections of the service now and then. */
+export const secondaryLags: Fault = async ({ mongod, random }) => {
+  const index = await secondaryOf(mongod);
+  await applying(mongod, index, false);
+  try {
+    for (let cuts = 2 + random.below(4); cuts > 0; cuts -= 1) {
+      await delay(random.below(2_000));
+      const data = { failCommands: ['find', 'aggregate', 'getMore'], closeConnection: true };
+      await failing(mongod, { times: 1 + random.below(4) }, data, 300);
+    }
+  } finally {
+    await applying(mongod, index, true);
+  }
+};
+
+/** A member with data that is no primary. */
+async function secondaryOf(mongod: TestMongod): Promise<number> {
+  return (await primaryOf(mongod)) === 0 ? 1 : 0;
+}
+
+/** Whether a secondary applies what it gets from the primary. */
+async function applying(mongod: TestMongod, index: number, isOn: boolean): Promise<void> {
+  const mode = isOn ? 'off' : 'alwaysOn';
+  await onMember(mongod, index, (client) =>
+    client.db('admin').command({ configureFailPoint: 'rsSyncApplyStop', mode }),
+  );
+}
+
 /** Makes commands of the service fail for a while. */
 async function failing(
   mongod: TestMongod,

@@ -6,7 +6,7 @@ import { table } from './report.js';
 import { startProcess, type Service } from '../services.js';
 import type { Tally } from './tally.js';
 
-interface Phase extends Pick<PhaseOptions, 'upheavals' | 'faults' | 'reads'> {
+interface Phase extends Pick<PhaseOptions, 'upheavals' | 'faults' | 'reads' | 'writeConcern'> {
   readonly name: string;
   readonly mongod?: TestMongodOptions;
 }
@@ -42,6 +42,19 @@ const PHASES: readonly Phase[] = [
       faults.feedCut,
     ],
     reads: 25_000,
+  },
+  {
+    name: 'majority lags',
+    mongod: { members: 2, arbiter: true },
+    writeConcern: 1,
+    faults: [faults.majorityLags],
+    reads: 15_000,
+  },
+  {
+    name: 'secondary lags, connections cut',
+    mongod: { members: 3 },
+    faults: [faults.secondaryLags],
+    reads: 15_000,
   },
   { name: 'standalone', mongod: { members: 0 }, upheavals: true, reads: 15_000 },
 ];

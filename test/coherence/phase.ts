@@ -6,6 +6,7 @@ import type { Fault } from './faults.js';
 import { History } from './history.js';
 import { Random } from './random.js';
 import { Readers } from './readers.js';
+import { revokeKeys } from './revoked-keys.js';
 import type { Service } from '../services.js';
 import { Tally } from './tally.js';
 import { Upheaval } from './upheaval.js';
@@ -18,6 +19,8 @@ export interface PhaseOptions {
   readonly atMostMs: number;
   readonly seed: number;
   readonly isReplicaSet?: boolean;
+  /** Of the writers. By default a majority's, so that no write is undone by a new primary. */
+  readonly writeConcern?: 'majority' | 1;
   /** Whether the collection is dropped, renamed and so on in between. */
   readonly upheavals?: boolean;
   /** One after the other, each several times. */
@@ -44,11 +47,12 @@ export async function runPhase(
   options: PhaseOptions,
 ): Promise<Tally> {
   const { reads, atLeastMs = 0, atMostMs, seed, isReplicaSet = true, faults = [] } = options;
+  const { writeConcern = isReplicaSet ? 'majority' : 1 } = options;
   const random = new Random(seed);
   const tally = new Tally();
   const history = new History();
   const client = new MongoClient(mongod.uri, {
-    writeConcern: { w: isReplicaSet ? 'majority' : 1, journal: isReplicaSet },
+    writeConcern: { w: writeConcern, journal: isReplicaSet },
     connectTimeoutMS: 1_000,
     heartbeatFrequencyMS: 500,
   });
@@ -83,7 +87,7 @@ export async function runPhase(
     }
   };
   try {
-    await Promise.all([write(), fail()]);
+    await Promise.all([write(), fail(), revokeKeys(service, client.db(name), tally, isDone)]);
   } finally {
     await readers.stop();
     await Promise.all(writers.map((writer) => writer.close()));

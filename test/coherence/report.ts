@@ -13,6 +13,8 @@ const COLUMNS = [
   'fault max',
   'too stale',
   'mixed',
+  'keys revoked',
+  'let in after',
   '503/504',
   'slowest',
 ];
@@ -32,6 +34,8 @@ export function table(tallies: ReadonlyMap<string, Tally>): string {
     tally.staleness('faulty', 1).toFixed(0),
     tally.tooStale,
     tally.mixed,
+    tally.revoked,
+    tally.letInAfter,
     tally.refused,
     tally.slowestMs.toFixed(0),
   ]);

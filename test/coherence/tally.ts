@@ -71,6 +71,17 @@ export class Tally {
     return this.faults.length;
   }
 
+  /** Keys that were revoked in time, and those that were let in after. */
+  revoked = 0;
+  letInAfter = 0;
+
+  keyRevoked(letInAfterMs: number | undefined): void {
+    this.revoked += 1;
+    if (letInAfterMs === undefined) return;
+    this.letInAfter += 1;
+    this.note(`a key was let in ${ms(letInAfterMs)} after it was revoked`);
+  }
+
   private isFaulty(from: number, until: number): boolean {
     return this.faults.some((fault) => fault.from <= until && fault.until >= from);
   }

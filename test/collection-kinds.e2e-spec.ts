@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { MongoClient, type Db } from 'mongodb';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, aRunner } from './factories.js';
+import { testDatabaseUri } from './mongo.js';
+import { until } from './until.js';
+
+/** Generous, for the sake of a busy machine; what is wrong here stays wrong for ever. */
+const SOON_MS = 3_000;
+
+describe('a collection of markets that is not as the service makes it', () => {
+  let mongodbUri: string;
+  let client: MongoClient;
+  let db: Db;
+  let service: TestApp | undefined;
+
+  beforeEach(async () => {
+    mongodbUri = testDatabaseUri();
+    client = new MongoClient(mongodbUri);
+    db = client.db();
+  });
+
+  afterEach(async () => {
+    await service?.close();
+    await db.dropDatabase();
+    await client.close();
+  });
+
+  const start = async () => {
+    service = await createTestApp({ mongodbUri, dbInit: false });
+  };
+
+  it('is not answered from memory while it is a view', async () => {
+    const market = aMarket();
+    await store('others', market);
+    await db.createCollection('markets', { viewOn: 'others' });
+    await start();
+    await untilFeedIs('blind');
+    await expectFresh(market.eventId, 'others');
+  });
+
+  it('is not answered from memory once a view stands in its place', async () => {
+    const market = aMarket();
+    await store('markets', market);
+    await start();
+    await untilFromMemory(market.eventId);
+    await db.renameCollection('markets', 'others');
+    await db.createCollection('markets', { viewOn: 'others' });
+    await untilFeedIs('blind');
+    await expectFresh(market.eventId, 'others');
+  });
+
+  it('is not answered from memory once a view stands where nothing was', async () => {
+    const market = aMarket();
+    await start();
+    await untilFeedIs('current');
+    // Nothing is remembered as well as anything else.
+    for (let count = 0; count < 3; count += 1) await shownPrices(market.eventId);
+    await store('others', market);
+    await db.createCollection('markets', { viewOn: 'others' });
+    await until(async () => (await shownPrices(market.eventId)).length === 1, SOON_MS);
+    await expectFresh(market.eventId, 'others');
+  });
+
+  it('is not answered from memory while it is a time series', async () => {
+    await db.createCollection('markets', { timeseries: { timeField: 'updatedAt' } });
+    const market = aMarket();
+    await store('markets', market);
+    await start();
+    await untilFeedIs('blind');
+    await expect(shownPrices(market.eventId)).resolves.toHaveLength(1);
+    await store('markets', { ...aMarket(), eventId: market.eventId });
+    await expect(shownPrices(market.eventId)).resolves.toHaveLength(2);
+  });
+
+  it('is followed again once it is a plain collection', async () => {
+    const market = aMarket();
+    await store('others', market);
+    await db.createCollection('markets', { viewOn: 'others' });
+    await start();
+    await untilFeedIs('blind');
+    await db.dropCollection('markets');
+    await db.renameCollection('others', 'markets');
+    await untilFromMemory(market.eventId);
+    await expectFresh(market.eventId, 'markets');
+  });
+
+  it('is followed with a default collation, too', async () => {
+    const market = aMarket({ eventId: `E-${Date.now()}` });
+    await db.createCollection('markets', { collation: { locale: 'en', strength: 2 } });
+    await store('markets', market);
+    await start();
+    await untilFromMemory(market.eventId);
+    await expectFresh(market.eventId, 'markets');
+  });
+
+  async function store(collection: string, market: object): Promise<void> {
+    await db.collection(collection).insertOne({ ...market });
+  }
+
+  /** Changes a price some times, and sees that each is shown. */
+  async function expectFresh(eventId: string, collection: string): Promise<void> {
+    for (let price = 101; price < 104; price += 1) {
+      const runners = [aRunner({ price })];
+      await db.collection(collection).updateOne({ eventId }, { $set: { runners } });
+      await until(async () => (await shownPrices(eventId))[0] === price, SOON_MS);
+    }
+  }
+
+  async function shownPrices(eventId: string): Promise<number[]> {
+    const answer = await service?.get(`/v1/markets/market/provider/${eventId}`).expect(200);
+    const data: { runners: { price: number }[] }[] = answer?.body.data;
+    return data.map(({ runners }) => runners[0]?.price ?? NaN);
+  }
+
+  async function untilFeedIs(state: string): Promise<void> {
+    await until(async () => {
+      const answer = await service?.getOpen('/health/ready');
+      return answer?.body.changeFeed?.state === state;
+    });
+  }
+
+  async function hits(): Promise<number> {
+    const metrics = await service?.getOpen('/metrics');
+    return Number(/^markets_cache_hits_total (\d+)/m.exec(metrics?.text ?? '')?.[1]);
+  }
+
+  async function untilFromMemory(eventId: string): Promise<void> {
+    const before = await hits();
+    await until(async () => {
+      await shownPrices(eventId);
+      return (await hits()) > before;
+    });
+  }
+});
