@@ -14,7 +14,6 @@ import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly } from './commit-assembly.js';
 import { FeedConnection } from './feed-connection.js';
-import { FRESH_FOR_MS } from './freshness.js';
 import { Listeners } from './listeners.js';
 import { Progress, type Standing } from './progress.js';
 import { newestWrite, NotFollowable } from './proof.js';
@@ -76,11 +75,6 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** How long the primary has had writes that a majority of the members hasn't, in milliseconds; 0 if it has none. */
   get majorityLagMs(): number {
     return this.progress.majorityLagMs;
-  }
-
-  /** Whether what a majority has, as snapshots show it, is too old to be served. */
-  get majorityLags(): boolean {
-    return this.majorityLagMs > FRESH_FOR_MS;
   }
 
   /** Changes told since the start. */

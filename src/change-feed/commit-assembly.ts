@@ -16,7 +16,7 @@ interface CommitSize {
   readonly bytes: number;
 }
 
-const COMMIT_MAX: CommitSize = { events: 20_000, bytes: 32 * 1024 * 1024 };
+const COMMIT_MAX: CommitSize = { events: 10_000, bytes: 32 * 1024 * 1024 };
 
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
