@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
-import { ADMISSION } from '../src/http/overload/admission.js';
+import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import type { Contender, RunningServer } from './contenders.js';
 import { cpuSeconds, moveToCore, OTHER_CORE } from './machine.js';
 import { BenchMongo, type SeededDatabase } from './mongo.js';
@@ -57,7 +57,7 @@ const ASKED_WHEN_REFUSING: Asked = { goodput: 0.5, refusedInMs: 20 };
 
 /** @param peak requests/s: a slow machine can let fewer wait */
 function askedOf({ asked, connections }: Case, peak: number): Asked {
-  const canWait = (peak * ADMISSION.answeredInMs) / 1000;
+  const canWait = (peak * HTTP_LIMITS.servedWithinMs) / 1000;
   return asked ?? (connections <= canWait ? ASKED : ASKED_WHEN_REFUSING);
 }
 

@@ -24,7 +24,7 @@ for folder in base prometheus db-init; do
   check kustomize build "deploy/kubernetes/$folder" -o "$built/$folder.yaml"
 done
 if [ -e "$built/base.yaml" ]; then
-  # Of Kubernetes' own kinds; the ServiceMonitor is not one.
+  # Of Kubernetes' own kinds; the PodMonitor is not one.
   check kubernetes-validate --strict --quiet "$built/base.yaml" "$built/db-init.yaml"
 fi
 

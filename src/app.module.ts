@@ -13,17 +13,18 @@ import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
 import { MemoryMetrics } from './telemetry/memory-metrics.js';
+import type { Metrics } from './telemetry/metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** The service. What every request meets stands here, in its order, so that no test can forget it. */
 @Module({})
 export class AppModule {
-  static with(config: Config): DynamicModule {
+  static with(config: Config, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
       imports: [
         DatabaseModule.with(config),
-        TelemetryModule,
+        TelemetryModule.with(metrics),
         ChangeFeedModule,
         ApiKeysModule,
         LimitsModule,

@@ -7,8 +7,10 @@ import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import type { ApiRequest } from './http/api-request.js';
 import { API_KEY_HEADER } from './http/credentials.js';
+import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
 import { methodCheck } from './http/method-check.js';
+import { separateOperators } from './http/operators-only.js';
 import { refuseOverload } from './http/overload/overloaded.js';
 import { requestContext } from './http/request-context.js';
 import type { Config } from './config.js';
@@ -16,39 +18,44 @@ import { setUpDocs } from './docs/api-docs.js';
 import { setUpLivePage } from './docs/live-page.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
-import { templateFinder, watchOverload } from './telemetry/overload-watch.js';
-import { outcomeOf, refusalOf } from './telemetry/request-outcome.js';
+import { RequestLog } from './telemetry/request-log.js';
 import { traceRequests } from './telemetry/tracing.js';
-import { noteRequests, watchRequests } from './telemetry/request-watch.js';
+
+export interface AppOptions {
+  readonly limits?: HttpLimits;
+  readonly metrics?: Metrics;
+}
 
 /** The application as the server runs it and as the tests ask it: ready, but neither listening nor connected. */
-export async function createApp(config: Config, logger: Logger): Promise<NestExpressApplication> {
-  const adapter = new HttpServerAdapter();
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config), adapter, {
+export async function createApp(
+  config: Config,
+  logger: Logger,
+  { limits = HTTP_LIMITS, metrics = new Metrics() }: AppOptions = {},
+): Promise<NestExpressApplication> {
+  const adapter = new HttpServerAdapter({
+    limits,
+    observer: new RequestLog(logger, metrics),
+    tellsOrigins: config.corsOrigins !== undefined,
+  });
+  const module = AppModule.with(config, metrics);
+  const app = await NestFactory.create<NestExpressApplication>(module, adapter, {
     bodyParser: false,
     logger: new NestLogger(logger),
     abortOnError: false,
   });
   app.set('trust proxy', config.trustProxy);
-  const note = noteRequests(logger, app.get(Metrics));
-  adapter.onRefusal = (requestId, problem) => note(refusalOf(requestId, problem));
-  adapter.tellsOrigins = config.corsOrigins !== undefined;
-  app.use(watchRequests(note));
   const tracing = traceRequests();
   if (tracing) app.use(tracing);
   app.use(requestContext);
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
+  if (config.adminPort !== undefined) app.use(separateOperators);
   if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
   app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
   setUpLivePage(app, config.isEmbedded);
-  setUpDocs(app);
+  setUpDocs(app, { withProbes: config.adminPort === undefined });
   await app.init();
-  const routeOf = templateFinder(adapter.getInstance());
-  adapter.onOverload = watchOverload(logger, app.get(Metrics), routeOf);
-  adapter.onLeft = (request, response) =>
-    note({ ...outcomeOf(request, response), route: routeOf(request.url) });
   return app;
 }
 

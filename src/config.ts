@@ -74,6 +74,9 @@ export class Config {
   /** TCP port to listen on; 0 lets the system choose. */
   @Env('PORT', wholeNumber(0, 65535)) readonly port: number = 3000;
 
+  /** TCP port where probes and metrics are, and nowhere else. Unset: they are on PORT. */
+  @Env('ADMIN_PORT', wholeNumber(1, 65535)) readonly adminPort: number | undefined = undefined;
+
   /** Address to listen on. */
   @Env('HOST', String) readonly host: string = '0.0.0.0';
 
@@ -151,6 +154,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
   if (!env['MONGODB_URI'] && env['NODE_ENV'] === 'production') {
     faults.push('MONGODB_URI must be set: the embedded MongoDB is not for production');
   }
+  if (config.adminPort === config.port) faults.push('ADMIN_PORT must be another port than PORT');
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
 }

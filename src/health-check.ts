@@ -5,14 +5,14 @@
 import { PROBES, faultOf } from './health/probe.js';
 
 // Not by loadConfig(): it loads MongoDB's driver, and every setting that it checks holds already.
-const { PORT, HOST } = process.env;
+const { ADMIN_PORT, PORT, HOST } = process.env;
 
 // What acts on an image's own check restarts the container, which doesn't bring MongoDB back: `live`.
 const asked = process.argv[2] ?? 'live';
 const probe = PROBES.find((known) => known === asked);
 
 const fault = probe
-  ? await faultOf(probe, { host: HOST || '0.0.0.0', port: Number(PORT || 3000) })
+  ? await faultOf(probe, { host: HOST || '0.0.0.0', port: Number(ADMIN_PORT || PORT || 3000) })
   : `Usage: health-check [${PROBES.join('|')}]`;
 if (fault) process.stderr.write(`${fault}\n`);
 process.exit(fault ? 1 : 0);

@@ -6,6 +6,7 @@ import { ConfigError, loadConfig, type Config } from './config.js';
 import { DatabaseInit } from './database/database-init.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
+import type { HttpServerAdapter } from './http/http-server.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
 import { shutDownOnSignal } from './shutdown.js';
@@ -31,6 +32,7 @@ async function start(): Promise<void> {
       await embedded?.close();
       await stopTracing();
     });
+    await listenForOperators(app, config);
     await app.listen(config.port, config.host);
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${config.host}:${port}`);
@@ -42,6 +44,12 @@ async function start(): Promise<void> {
     await embedded?.close();
     throw error;
   }
+}
+
+async function listenForOperators(app: NestExpressApplication, { adminPort, host }: Config) {
+  if (adminPort === undefined) return;
+  await (app.getHttpAdapter() as unknown as HttpServerAdapter).listenForOperators(adminPort, host);
+  new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
 }
 
 /** Brings the database up behind the listening server: until then look-ups are answered 503. */

@@ -34,7 +34,7 @@ export function shutDownOnSignal(app: NestExpressApplication, last: () => Promis
   };
   const shutDown = async () => {
     app.get(ReadinessService).shutDown();
-    (app.getHttpAdapter() as HttpServerAdapter).keepsConnections = false;
+    (app.getHttpAdapter() as unknown as HttpServerAdapter).keepsConnections = false;
     await delay(STILL_LISTENING_MS);
     const closed = new Promise((resolve) => server.close(resolve));
     await Promise.race([closed, delay(LAST_ANSWER_MS)]);

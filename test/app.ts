@@ -3,11 +3,12 @@ import supertest from 'supertest';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
-import { createApp } from '../src/app.setup.js';
+import { createApp, type AppOptions } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { initDatabase } from '../src/database/init.js';
 import { createLogger } from '../src/telemetry/logger.js';
+import { Metrics } from '../src/telemetry/metrics.js';
 import { testDatabaseUri } from './mongo.js';
 
 export interface TestApp {
@@ -29,7 +30,10 @@ export interface TestApp {
 }
 
 /** The real application, listening, on a database of its own in the tests' MongoDB. */
-export async function createTestApp(overrides: Partial<Config> = {}): Promise<TestApp> {
+export async function createTestApp(
+  overrides: Partial<Config> = {},
+  options: AppOptions = {},
+): Promise<TestApp> {
   const config: Config = {
     ...new Config(),
     mongodbUri: testDatabaseUri(),
@@ -37,7 +41,11 @@ export async function createTestApp(overrides: Partial<Config> = {}): Promise<Te
     ...overrides,
   };
   const logged: string[] = [];
-  const app = await createApp(config, createLogger(config, collect(logged)));
+  const app = await createApp(config, createLogger(config, collect(logged)), {
+    // A test reads what it has just done.
+    metrics: new Metrics(0),
+    ...options,
+  });
   const database = app.get(Database);
   await database.connectEventually();
   if (config.dbInit) await initDatabase(database.connection);

@@ -1,24 +1,22 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { ADMISSION } from '../src/http/overload/admission.js';
-import type { HttpServerAdapter } from '../src/http/http-server.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HTTP_LIMITS, type HttpLimits } from '../src/http/http-limits.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { countConnections, openSockets, readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
 /** So few may wait here that the clients, who share our process, are done in time. */
-const BURST = 400;
-const CONNECTIONS = BURST + ADMISSION.underWay + 200;
+const LIMITS: HttpLimits = { ...HTTP_LIMITS, queueMax: 150, unreadMs: 500 };
+const CONNECTIONS = LIMITS.queueMax + LIMITS.inFlight + 150;
+const PROBE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 
 let service: TestApp;
 
-beforeAll(() => void Object.assign(ADMISSION, { burst: BURST }));
-
 beforeEach(async () => {
-  service = await createTestApp({ logLevel: 'warn' });
+  service = await createTestApp({ logLevel: 'warn' }, { limits: LIMITS });
   await store(service.database.connection, aMarket({ fixtureId: 'asked-by-many' }));
   await service.get(PATH).expect(200);
 });
@@ -27,9 +25,9 @@ afterEach(() => service.close());
 
 const server = () => service.app.getHttpServer();
 
-function aRequest(headers = ''): string {
+function aRequest(headers = '', path = PATH): string {
   const { key } = service;
-  return `GET ${PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${headers}\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${headers}\r\n`;
 }
 
 /** More requests than may wait, all at the same time: they are there when the server next looks at its sockets. */
@@ -50,10 +48,7 @@ function pause(): void {
 }
 
 it('refuses some of too many requests, serves the rest, and says so', async () => {
-  const [answers, live] = await Promise.all([
-    flood(),
-    sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'),
-  ]);
+  const [answers, live] = await Promise.all([flood(), sendRaw(service.port, PROBE)]);
   expect(live.map(({ status }) => status)).toEqual([200]);
   const served = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 503);
@@ -93,27 +88,20 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   await service.get(PATH).expect(200);
 });
 
-it('keeps a sane request id of one that it refuses, and answers HEAD without a body', async () => {
-  const tooMany = ADMISSION.pipelined + 5;
-  const [answers, heads] = await Promise.all([
-    flood('X-Request-Id: mine\r\n'),
-    sendRaw(service.port, aRequest().replace('GET', 'HEAD').repeat(tooMany), {
-      answers: tooMany,
-      bodiless: true,
-    }),
-  ]);
-  const refused = answers.filter(({ status }) => status === 503);
+it('keeps a sane request id of one that it refuses', async () => {
+  const refused = (await flood('X-Request-Id: mine\r\n')).filter(({ status }) => status === 503);
   expect(refused.length).toBeGreaterThan(100);
   expect(new Set(refused.map(({ headers }) => headers.get('x-request-id')))).toEqual(
     new Set(['mine']),
   );
-  expect(heads).toHaveLength(tooMany);
-  expect(heads.at(-1)?.status).toBe(503);
 });
 
 it('tells allowed origins why they are refused', async () => {
   await service.close();
-  service = await createTestApp({ corsOrigins: ['https://odds.example'], logLevel: 'warn' });
+  service = await createTestApp(
+    { corsOrigins: ['https://odds.example'], logLevel: 'warn' },
+    { limits: LIMITS },
+  );
   const answers = await flood('Origin: https://odds.example\r\n');
   const refused = answers.filter(({ status }) => status === 503);
   expect(refused.length).toBeGreaterThan(100);
@@ -131,118 +119,132 @@ it('serves a crowd of two hundred that came during a pause', async () => {
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
 });
 
-it('reads connections in turn while many wait, and forgets none', async () => {
-  const taken: Socket[] = [];
-  server().on('connection', (socket: Socket) => taken.push(socket));
-  const sockets = await openSockets(server(), 300);
-  const countUnread = () => taken.filter((socket) => socket.isPaused()).length;
-  const starts: string[] = [];
-  let unread = 0;
-  const askAgainAndAgain = async (socket: Socket) => {
-    for (let asked = 0; asked < 4; asked++) {
-      socket.write(aRequest(), 'latin1');
-      const [bytes] = (await once(socket, 'data')) as [Buffer];
-      starts.push(bytes.toString('latin1', 0, 12));
-      unread = Math.max(unread, countUnread());
-    }
-  };
-  await Promise.all(sockets.map(askAgainAndAgain));
-  expect(starts).toEqual(Array.from({ length: 4 * 300 }, () => 'HTTP/1.1 200'));
-  expect(unread).toBeGreaterThan(ADMISSION.always);
-  while (countUnread() > 0) await delay(5);
-  for (const socket of sockets) socket.destroy();
-  while ((await countConnections(server())) > 0) await delay(20);
-});
-
-it('does nothing for those who left while they waited unread', async () => {
-  const taken: Socket[] = [];
-  server().on('connection', (socket: Socket) => taken.push(socket));
+it('does nothing for those who left while they waited', async () => {
   const sockets = await openSockets(server(), 300);
   for (const socket of sockets) socket.write(aRequest(), 'latin1');
-  while (!taken.some((socket) => socket.isPaused())) await nextTurn();
-  // They leave with a request of which the server has seen nothing.
-  const unread = new Set(taken.filter((socket) => socket.isPaused()).map(remotePort));
-  const leaving = sockets.filter(({ localPort }) => unread.has(localPort));
-  for (const socket of leaving) socket.end(aRequest(), 'latin1');
-  const staying = sockets.filter((socket) => !leaving.includes(socket));
-  await Promise.all(staying.map((socket) => readAnswers(socket)));
-  for (const socket of sockets) socket.destroy();
-  while ((await countConnections(server())) > 0) await delay(20);
-  expect(leaving.length).toBeGreaterThan(0);
-  const { text } = await service.getOpen('/metrics').expect(200);
-  expect(text).toContain('http_requests_shed_total 0\n');
-  expect(countOf(499, text)).toBe(leaving.length);
-  // The one before counts, too.
-  expect(await servedSoFar()).toBe(1 + sockets.length);
+  // Those who stay behind wait in the queue when the others leave.
+  const [first, ...leaving] = sockets;
+  pause();
+  if (!first) throw new Error('There is no socket');
+  for (const socket of leaving) socket.resetAndDestroy();
+  expect((await readAnswers(first))[0]?.status).toBe(200);
+  first.destroy();
+  while ((await countConnections(server())) > 0) await delay(5);
+  await service.get(PATH).expect(200);
 });
 
-it('does not let one client that asks ahead go before all others', async () => {
-  const { pipelined } = ADMISSION;
-  const [patient, ...ahead] = await openSockets(server(), 101);
-  for (const socket of ahead) socket.write(aRequest().repeat(pipelined), 'latin1');
-  pause();
-  if (!patient) throw new Error('There is no socket');
-  patient.write(aRequest(), 'latin1');
-  const all = Promise.all(ahead.map((socket) => readAnswers(socket, { answers: pipelined })));
-  const [answer] = await readAnswers(patient);
-  expect(answer?.status).toBe(200);
-  const before = await servedSoFar();
-  const statuses = (await all).flat().map(({ status }) => status);
-  expect(statuses).toEqual(Array.from({ length: ahead.length * pipelined }, () => 200));
-  expect(before).toBeLessThan(statuses.length / 2);
-  for (const socket of [patient, ...ahead]) socket.destroy();
+describe('requests that are sent ahead', () => {
+  it('do not go before all others', async () => {
+    const { pipelined } = LIMITS;
+    const [patient, ...ahead] = await openSockets(server(), 41);
+    for (const socket of ahead) socket.write(aRequest().repeat(pipelined), 'latin1');
+    pause();
+    if (!patient) throw new Error('There is no socket');
+    patient.write(aRequest(), 'latin1');
+    const all = Promise.all(ahead.map((socket) => readAnswers(socket, { answers: pipelined })));
+    const [answer] = await readAnswers(patient);
+    expect(answer?.status).toBe(200);
+    const before = await servedSoFar();
+    const statuses = (await all).flat().map(({ status }) => status);
+    expect(statuses).toEqual(Array.from({ length: ahead.length * pipelined }, () => 200));
+    expect(before).toBeLessThan(statuses.length / 2);
+    for (const socket of [patient, ...ahead]) socket.destroy();
+  });
+
+  it.each([
+    ['look-ups', () => aRequest()],
+    ['metrics', () => 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['probes', () => PROBE],
+  ])('are answered as far as they are not too many: %s', async (_what, bytes) => {
+    const answers = await sendRaw(service.port, bytes().repeat(1_900), { answers: 1_900 });
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses).toEqual([...Array.from({ length: LIMITS.pipelined + 1 }, () => 200), 503]);
+    expect(answers.at(-1)?.headers.get('connection')).toBe('close');
+  });
 });
 
 describe('a client that does not read', () => {
   /** Together more than the buffers of both ends hold. */
   const ANSWERS = 12;
-  const asking = () =>
-    `GET /v1/markets/market/fixture/large?take=100 HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n\r\n`.repeat(
-      ANSWERS,
-    );
+  const LARGE = '/v1/markets/market/fixture/large?take=100';
+  const asking = () => aRequest('', LARGE).repeat(ANSWERS);
 
   beforeEach(async () => {
     const name = 'n'.repeat(8_000);
     const markets = Array.from({ length: 100 }, () => aMarket({ fixtureId: 'large', name }));
     await store(service.database.connection, ...markets);
-    await service.get('/v1/markets/market/fixture/large?take=100').expect(200);
+    await service.get(LARGE).expect(200);
   });
 
   it('is cut off', async () => {
-    (service.app.getHttpAdapter() as unknown as HttpServerAdapter).readWithinMs = 300;
-    const socket = connect(service.port, '127.0.0.1');
-    socket.write(asking());
-    await once(socket, 'readable');
+    const socket = await ask(asking());
     // Paused, a socket does not tell that it was closed.
     while ((await countConnections(server())) > 0) await delay(20);
     expect(socket.destroyed).toBe(false);
     socket.destroy();
   });
 
+  it('is cut off though it goes on asking', async () => {
+    const socket = await ask(asking());
+    socket.on('error', () => undefined);
+    while ((await countConnections(server())) > 0) {
+      socket.write(aRequest('', LARGE));
+      await delay(100);
+    }
+    expect(socket.bytesWritten).toBeGreaterThan(asking().length);
+    socket.destroy();
+  });
+
   it('is served when it reads after all', async () => {
-    const socket = connect(service.port, '127.0.0.1');
-    socket.write(asking());
-    await once(socket, 'readable');
+    const socket = await ask(asking());
     await delay(100);
     const answers = await readAnswers(socket, { answers: ANSWERS });
     expect(answers.map(({ status, body }) => [status, JSON.parse(body).data.length])).toEqual(
       Array.from({ length: ANSWERS }, () => [200, 100]),
     );
   });
+
+  it('is served when it reads slowly, but steadily', async () => {
+    const socket = await ask(asking());
+    let received = 0;
+    for (let reads = 0; reads < 25; reads++) {
+      // The receiver's buffer opens in steps.
+      for (let taken = 0; taken < 200_000;) {
+        const chunk = socket.read() as Buffer | null;
+        if (!chunk) await once(socket, 'readable');
+        taken += chunk?.length ?? 0;
+        received += chunk?.length ?? 0;
+      }
+      await delay(60);
+    }
+    expect(received).toBeGreaterThan(4_000_000);
+    expect(await countConnections(server())).toBe(1);
+    socket.destroy();
+  });
+
+  it('takes no place from others, whatever it asked for', async () => {
+    const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8);
+    const bytes = [page, asking()];
+    const unread = await Promise.all(
+      Array.from({ length: 2 * LIMITS.inFlight }, (_, index) => ask(bytes[index % 2] ?? '')),
+    );
+    const [answer] = await sendRaw(service.port, aRequest());
+    expect(answer?.status).toBe(200);
+    while ((await countConnections(server())) > 0) await delay(20);
+    for (const socket of unread) socket.destroy();
+  });
 });
 
-const remotePort = ({ remotePort: port }: Socket) => port;
+async function ask(bytes: string): Promise<Socket> {
+  const socket = connect(service.port, '127.0.0.1');
+  socket.write(bytes);
+  await once(socket, 'readable');
+  return socket;
+}
 
 /** Requests that were answered 200 so far. */
 async function servedSoFar(): Promise<number> {
   const { text } = await service.getOpen('/metrics').expect(200);
-  return countOf(200, text);
-}
-
-function countOf(status: number, metrics: string): number {
-  const line = new RegExp(
-    `^http_request_duration_seconds_count{.*status="${status}"} (\\d+)$`,
-    'm',
-  );
-  return Number(line.exec(metrics)?.[1]);
+  const line = /^http_request_duration_seconds_count{.*fixtureId",status="200"} (\d+)$/m;
+  return Number(line.exec(text)?.[1]);
 }

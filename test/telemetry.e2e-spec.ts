@@ -11,6 +11,7 @@ import { createApp } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { createLogger } from '../src/telemetry/logger.js';
+import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { sendRaw } from './raw-http.js';
@@ -59,7 +60,7 @@ async function createLoggingApp(overrides: Partial<Config>): Promise<LoggingApp>
   const { mongodbUri } = service.config;
   const config: Config = Object.assign(new Config(), { mongodbUri, ...overrides });
   const log = new LogReader();
-  const app = await createApp(config, createLogger(config, log));
+  const app = await createApp(config, createLogger(config, log), { metrics: new Metrics(0) });
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   return { app, url: `http://127.0.0.1:${port}`, log };

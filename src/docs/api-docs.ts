@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
+import { PROBE_PATHS } from '../http/probe-paths.js';
 import { addCommonAnswers } from './common-answers.js';
 
 const DESCRIPTION = `What are the odds on this event? Betting markets with their runners and decimal prices,
@@ -52,8 +53,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 }
 
 /** Swagger UI at /docs and the document at /openapi.json: both without a key. */
-export function setUpDocs(app: INestApplication): void {
-  SwaggerModule.setup('docs', app, createDocument(app), {
+export function setUpDocs(app: INestApplication, { withProbes }: { withProbes: boolean }): void {
+  const document = createDocument(app);
+  if (!withProbes) for (const path of PROBE_PATHS) delete document.paths[path];
+  SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'Markets Odds Service',

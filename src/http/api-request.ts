@@ -15,14 +15,13 @@ export interface ApiRequest extends Request {
   requestId: string;
   /** Headers of the answer, collected on the way: Node sends them fastest when all come at once. */
   answerHeaders: Record<string, string>;
-  /**
-   * Monotonic time of its arrival, or since when what came before it on its connection is answered, if it was not
-   * read before its turn or asked ahead. Milliseconds.
-   */
+  /** Monotonic time of its arrival, or since when what came before it on its connection is answered. Milliseconds. */
   startedAt: number;
   rawQuery: RawQuery;
   /** Whether the path holds characters that no URL may have. */
   hasBrokenPath?: boolean;
+  /** Whether it came in by the port for operators. */
+  fromOperator?: boolean;
   /** Whether it is refused because there is too much to do. */
   isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */

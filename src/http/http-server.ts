@@ -1,20 +1,19 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type Response } from 'express';
-import {
-  createServer,
-  IncomingMessage,
-  ServerResponse,
-  type Server,
-  type ServerOptions,
-} from 'node:http';
-import type { Duplex } from 'node:stream';
-import { Admission, type RequestListener } from './overload/admission.js';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
+import type { HttpLimits } from './http-limits.js';
+import { messageClasses } from './message-classes.js';
+import { Admission } from './overload/admission.js';
 import { sendOverloaded } from './overload/overloaded.js';
-import { InPortions } from './overload/in-portions.js';
-import { Problem } from './problem.js';
+import { isProbe } from './probe-paths.js';
+import { readyFiles } from './ready-files.js';
 import { requestIdOf } from './request-context.js';
-import { refuseOnSocket, TIMED_OUT, unreadable, type RefusalListener } from './socket-refusal.js';
+import { findRoute, routablePath } from './routes.js';
+import { SocketRefusals, type RefusalListener } from './socket-refusal.js';
+import { UnreadAnswers } from './unread-answers.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
 export const SERVER_OPTIONS: ServerOptions = {
@@ -31,64 +30,53 @@ export const SERVER_OPTIONS: ServerOptions = {
 /** Connections that the system may hold until we take them: of more it drops, their clients try again after a second. */
 const BACKLOG = 4_096;
 
-/** Told of each request that was refused because there is too much to do. */
-export type OverloadListener = (request: ApiRequest) => void;
+/** Told of each request once: for log and metrics. */
+export interface RequestObserver {
+  /** When its answer is sent, or its client has left. */
+  closed(request: ApiRequest, response: Response): void;
+  /** Of one that could not be read. */
+  refused: RefusalListener;
+}
+
+export interface HttpServerOptions {
+  readonly limits: HttpLimits;
+  readonly observer: RequestObserver;
+  /** Whether pages of other origins are told why they are refused, which takes more than the bare refusal. */
+  readonly tellsOrigins: boolean;
+}
 
 /** Express on an HTTP server whose own refusals are problem details, too. */
 export class HttpServerAdapter extends ExpressAdapter {
-  /** For log and metrics. */
-  onRefusal: RefusalListener = () => undefined;
-  onOverload: OverloadListener = () => undefined;
-  /** Told of each request whose client left before its turn. */
-  onLeft: RequestListener = () => undefined;
-
-  /** How long a client may take to read an answer that does not fit the system's buffers. Milliseconds. */
-  readWithinMs = 15_000;
-
-  /** Whether pages of other origins are told why they are refused, which takes more than the bare refusal. */
-  tellsOrigins = false;
-
   /** Before the end, every answer closes its connection, those under way included. */
   keepsConnections = true;
 
-  constructor() {
+  private readonly app: Express;
+  private readonly admission: Admission;
+  private readonly unread: UnreadAnswers;
+  /** Requests on each connection that wait for the answer to an earlier one. */
+  private readonly pipelined = new WeakMap<Socket, number>();
+  private readonly serverOptions: ServerOptions;
+  private operators: Server | undefined;
+
+  constructor(private readonly given: HttpServerOptions) {
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
     app.enable('strict routing');
     app.enable('case sensitive routing');
     super(app);
+    this.app = app;
+    this.unread = new UnreadAnswers(given.limits.unreadMs);
+    const beforeHead = (response: ServerResponse) => {
+      if (!this.keepsConnections) response.shouldKeepAlive = false;
+      this.unread.watch(response);
+    };
+    this.serverOptions = { ...SERVER_OPTIONS, ...messageClasses(app, beforeHead) };
+    this.admission = new Admission(given.limits, app, (...refused) => this.refuse(...refused));
   }
 
   override initHttpServer(): void {
-    const tell: RefusalListener = (...refusal) => this.onRefusal(...refusal);
-    const app: Express = this.getInstance();
-    const admission = new Admission(
-      app,
-      (request, response) => this.refuse(request, response),
-      (request, response) => this.noteLeft(request, response),
-    );
-    const server = createServer({ ...SERVER_OPTIONS, ...this.messageClasses(app) });
-    server.on('connection', () => admission.connected());
-    server.on('request', (request: ApiRequest, response: Response) => {
-      admission.enter(request, response);
-    });
-    // No count: Node drops the surplus without a word, and a second key could hide there. The size bounds it.
-    server.maxHeadersCount = 0;
-    // Those who came together are late together.
-    const late = new InPortions<Duplex>((socket) => refuseOnSocket(socket, TIMED_OUT, tell));
-    server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
-      if (code === 'ERR_HTTP_REQUEST_TIMEOUT') late.add(socket);
-      else refuseOnSocket(socket, unreadable(code), tell);
-    });
-    server.on('connect', (_request, socket) => {
-      refuseOnSocket(socket, methodNotAllowed(), tell);
-    });
-    server.on('checkExpectation', (request: ApiRequest, response: Response) => {
-      request.hasUnmetExpectation = true;
-      app(request, response);
-    });
-    this.httpServer = server;
+    this.httpServer = this.createServer(false);
   }
 
   /** Always given a host and, by Nest, a callback. */
@@ -97,59 +85,92 @@ export class HttpServerAdapter extends ExpressAdapter {
     return (this.httpServer as Server).listen(options, callback as () => void);
   }
 
-  /**
-   * Express gives each request and response another prototype as it arrives. V8 then gives up its optimisations
-   * for these objects, which doubles the cost of a whole answer (329 µs became 154 µs). Made of these classes, they have
-   * the right prototype from the start. `ended` is told when the answer is complete, sent or not.
-   */
-  private messageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
-    const unread = (response: ServerResponse) => cutIfUnread(response, this.readWithinMs);
-    const keepsConnections = () => this.keepsConnections;
-    class ExpressRequest extends IncomingMessage {}
-    class ExpressResponse extends ServerResponse {
-      override writeHead(...args: unknown[]): this {
-        if (!keepsConnections()) this.shouldKeepAlive = false;
-        return super.writeHead(...(args as [number]));
-      }
-      override end(...args: unknown[]): this {
-        super.end(...(args as []));
-        // Without a socket yet, it waits until an earlier answer is read.
-        if (!this.socket || this.socket.writableLength > 0) unread(this);
-        this.emit('ended');
-        return this;
-      }
+  /** Opens a port on which nothing but probes and metrics are. */
+  async listenForOperators(port: number, host: string): Promise<Server> {
+    this.operators = this.createServer(true).listen(port, host);
+    await once(this.operators, 'listening');
+    return this.operators;
+  }
+
+  /** Read once: a file that is piped takes as long as its client wants. */
+  override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
+    readyFiles(this.app, directory, prefix);
+    return this;
+  }
+
+  override async close(): Promise<void> {
+    this.unread.end();
+    this.operators?.close();
+    this.operators?.closeAllConnections();
+    await super.close();
+  }
+
+  private createServer(forOperators: boolean): Server {
+    const server = createServer(this.serverOptions);
+    // No count: Node drops the surplus without a word, and a second key could hide there. The size bounds it.
+    server.maxHeadersCount = 0;
+    const { observer } = this.given;
+    const refusals = new SocketRefusals((...refusal) => observer.refused(...refusal));
+    const receive = (request: ApiRequest, response: Response) => {
+      request.fromOperator = forOperators;
+      this.receive(request, response);
+    };
+    server.on('request', receive);
+    server.on('checkExpectation', (request: ApiRequest, response: Response) => {
+      request.hasUnmetExpectation = true;
+      receive(request, response);
+    });
+    server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+      refusals.unreadable(code, socket);
+    });
+    server.on('connect', (_request, socket: Socket) => refusals.tunnel(socket));
+    return server;
+  }
+
+  private receive(request: ApiRequest, response: Response): void {
+    request.startedAt = performance.now();
+    response.once('close', () => {
+      this.unread.closed(response);
+      if (request.requestId === undefined) this.identify(request);
+      this.given.observer.closed(request, response);
+    });
+    // It has the socket for itself when there is no answer before it.
+    if (!response.socket) this.receiveLater(request, response);
+    else if (isProbe(request.url)) this.app(request, response);
+    else this.admission.admit(request, response);
+  }
+
+  /** Once what came before it on its connection is answered and read; of too many the connection is closed. */
+  private receiveLater(request: ApiRequest, response: Response): void {
+    const { socket } = request;
+    const { pipelined } = this.given.limits;
+    const count = (this.pipelined.get(socket) ?? 0) + 1;
+    this.pipelined.set(socket, count);
+    if (count <= pipelined) {
+      response.once('socket', () => {
+        this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1);
+        request.startedAt = performance.now();
+        this.admission.admit(request, response);
+      });
+    } else if (count === pipelined + 1) {
+      response.shouldKeepAlive = false;
+      this.refuse(request, response);
     }
-    Object.setPrototypeOf(ExpressRequest.prototype, app.request);
-    Object.setPrototypeOf(ExpressResponse.prototype, app.response);
-    Object.assign(app, { request: ExpressRequest.prototype, response: ExpressResponse.prototype });
-    return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse } as object;
   }
 
   private refuse(request: ApiRequest, response: Response): void {
-    if (this.tellsOrigins && request.headers.origin !== undefined) {
+    if (this.given.tellsOrigins && request.headers.origin !== undefined) {
       request.isRefused = true;
-      const app: Express = this.getInstance();
-      app(request, response);
+      this.app(request, response);
       return;
     }
+    this.identify(request);
     sendOverloaded(request, response);
-    this.onOverload(request);
   }
 
-  private noteLeft(request: ApiRequest, response: Response): void {
+  /** What the log tells of a request that gets no further. */
+  private identify(request: ApiRequest): void {
+    request.route = findRoute(this.app, routablePath(request.url));
     request.requestId = requestIdOf(request);
-    this.onLeft(request, response);
   }
-}
-
-/** Who does not read what was asked for holds memory: not for long. */
-function cutIfUnread(response: ServerResponse, withinMs: number): void {
-  const timer = setTimeout(() => response.req.socket.destroy(), withinMs).unref();
-  response.once('close', () => clearTimeout(timer));
-}
-
-export function methodNotAllowed(): Problem {
-  return new Problem('method_not_allowed', 'Only GET and HEAD are offered here.', {
-    headers: { Allow: 'GET, HEAD' },
-  });
 }

@@ -1,11 +1,6 @@
 import type { Express, NextFunction, Request, Response } from 'express';
-import { methodNotAllowed } from './http-server.js';
-import { Problem } from './problem.js';
-
-interface Layer {
-  readonly route?: unknown;
-  match(path: string): boolean;
-}
+import { methodNotAllowed, notFound } from './problem.js';
+import { findRoute } from './routes.js';
 
 /** Every route here is a read: other methods are refused before anything else is looked at, Express' own OPTIONS included. */
 export function methodCheck(app: Express) {
@@ -14,10 +9,8 @@ export function methodCheck(app: Express) {
       next();
       return;
     }
-    const layers = app.router.stack as unknown as Layer[];
-    const known = layers.find((layer) => layer.route !== undefined && layer.match(request.path));
     // For log and metrics.
-    request.route = known?.route;
-    throw known ? methodNotAllowed() : new Problem('not_found', 'There is nothing at this path.');
+    request.route = findRoute(app, request.path);
+    throw request.route ? methodNotAllowed() : notFound();
   };
 }

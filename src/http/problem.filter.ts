@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
-import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { notFound, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** Turns whatever goes wrong into problem details; what nobody foresaw is logged once, and neutral outside. */
 @Catch()
@@ -23,7 +23,7 @@ export class ProblemFilter implements ExceptionFilter {
   private problemOf(error: unknown, request: ApiRequest): Problem {
     if (error instanceof Problem) return error;
     const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
-    if (status === 404) return new Problem('not_found', 'There is nothing at this path.');
+    if (status === 404) return notFound();
     if (status !== undefined && status < 500) {
       return new Problem('invalid_request', 'The request could not be read.', { status });
     }

@@ -115,3 +115,13 @@ export class Problem extends HttpException {
     };
   }
 }
+
+export function notFound(): Problem {
+  return new Problem('not_found', 'There is nothing at this path.');
+}
+
+export function methodNotAllowed(): Problem {
+  return new Problem('method_not_allowed', 'Only GET and HEAD are offered here.', {
+    headers: { Allow: 'GET, HEAD' },
+  });
+}

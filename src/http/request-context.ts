@@ -5,6 +5,7 @@ import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
 import { isBroken, readQuery } from './raw-query.js';
+import { routablePath } from './routes.js';
 
 /** Ids from outside that are short and plain, and can't be a key, are kept. */
 const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -14,15 +15,13 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
 /** First step of every request: its id, its time, its query as sent; and no request that two hops could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
-  request.startedAt ??= performance.now();
   const start = request.url.indexOf('?');
   const path = start < 0 ? request.url : request.url.slice(0, start);
   const query = start < 0 ? '' : request.url.slice(start + 1);
   request.rawQuery = readQuery(query);
   request.hasBrokenPath = isBroken(path);
-  // Encoded once more, so that Express hands route parameters over as they were sent: a broken one must
-  // not fail before the key has been checked.
-  request.url = path.replaceAll('%', '%25');
+  // A broken encoding must not fail before the key has been checked.
+  request.url = routablePath(path);
   request.requestId = requestIdOf(request);
   request.answerHeaders = { ...DATA_HEADERS, 'X-Request-Id': request.requestId };
   checkProtocol(request);

@@ -1,61 +1,96 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** How long a refused client may go on sending before its connection is cut. Milliseconds. */
 const LINGER_MS = 1_000;
+
+/** Who came together is late together: so many are refused before the event loop looks at the sockets again. */
+const LATE_AT_A_TIME = 10;
 
 /** Told of each request that was refused before it could be read. */
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
 /** One for all: making it takes longer than sending it. */
-export const TIMED_OUT = new Problem('invalid_request', 'The request did not arrive in time.', {
+const TIMED_OUT = new Problem('invalid_request', 'The request did not arrive in time.', {
   status: 408,
 });
 
+/** A socket with the request that is read from it and the answer that is sent on it, if any. */
+type HttpSocket = Socket & {
+  readonly _httpMessage?: ServerResponse | null;
+  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
+};
+
+/** Answers on the bare socket, where there is no response object, and closes it. */
+export class SocketRefusals {
+  private readonly refused = new WeakSet<HttpSocket>();
+  private late: HttpSocket[] = [];
+
+  constructor(private readonly tell: RefusalListener) {}
+
+  /** @param code of Node's HTTP parser or server */
+  unreadable(code: string | undefined, socket: HttpSocket): void {
+    if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
+      this.refuse(socket, unreadable(code));
+      return;
+    }
+    this.late.push(socket);
+    if (this.late.length === 1) setImmediate(this.refuseLate);
+  }
+
+  /** CONNECT, which Node hands over as a bare socket. */
+  tunnel(socket: HttpSocket): void {
+    this.refuse(socket, methodNotAllowed());
+  }
+
+  private readonly refuseLate = (): void => {
+    for (const socket of this.late.splice(0, LATE_AT_A_TIME)) {
+      // Answered already, it only failed to send its body to the end.
+      if (socket.parser?.incoming?.complete === false && !socket._httpMessage) socket.destroy();
+      else this.refuse(socket, TIMED_OUT);
+    }
+    if (this.late.length > 0) setImmediate(this.refuseLate);
+  };
+
+  private refuse(socket: HttpSocket, problem: Problem): void {
+    // The parser tells its failure anew for whatever else comes in.
+    if (this.refused.has(socket)) return;
+    this.refused.add(socket);
+    // Node takes its own listener off after CONNECT, and an error that nobody listens to ends the process.
+    socket.on('error', () => socket.destroy());
+    this.answerWhenDue(socket, problem);
+  }
+
+  private answerWhenDue(socket: HttpSocket, problem: Problem): void {
+    const answer = socket._httpMessage;
+    if (answer?.req.complete) {
+      // To an earlier request, in which nothing is wrong.
+      answer.once('close', () => this.answerWhenDue(socket, problem));
+      return;
+    }
+    if (!socket.writable || answer?.headersSent) {
+      socket.destroy();
+      return;
+    }
+    const requestId = randomUUID();
+    this.tell(requestId, problem);
+    socket.end(bareAnswer(problem, requestId));
+    // Closed while the client still sends, the connection would be reset, and the answer with it lost.
+    socket.resume();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  }
+}
+
 /** What the HTTP parser's error codes mean to the client. */
-export function unreadable(parserCode: string | undefined): Problem {
+function unreadable(parserCode: string | undefined): Problem {
   const [status, detail] =
     {
       HPE_HEADER_OVERFLOW: [431, 'The request line and headers exceed 16 KiB.'] as const,
       HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'] as const,
     }[parserCode ?? ''] ?? ([400, 'The request is not valid HTTP/1.1.'] as const);
   return new Problem('invalid_request', detail, { status });
-}
-
-/** A socket with the answer that Node is sending on it, if any. */
-type HttpSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
-
-const refused = new WeakSet<HttpSocket>();
-
-/** Answers on the bare socket, where there is no response object, and closes it. */
-export function refuseOnSocket(socket: HttpSocket, problem: Problem, tell: RefusalListener): void {
-  // The parser tells its failure anew for whatever else comes in.
-  if (refused.has(socket)) return;
-  refused.add(socket);
-  // Node takes its own listener off after CONNECT, and an error that nobody listens to ends the process.
-  socket.on('error', () => socket.destroy());
-  refuseWhenDue(socket, problem, tell);
-}
-
-function refuseWhenDue(socket: HttpSocket, problem: Problem, tell: RefusalListener): void {
-  const answer = socket._httpMessage;
-  if (answer?.req.complete) {
-    // To an earlier request, in which nothing is wrong.
-    answer.once('close', () => refuseWhenDue(socket, problem, tell));
-    return;
-  }
-  if (!socket.writable || answer?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const requestId = randomUUID();
-  tell(requestId, problem);
-  socket.end(bareAnswer(problem, requestId));
-  // Closed while the client still sends, the connection would be reset, and the answer with it lost.
-  socket.resume();
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function bareAnswer(problem: Problem, requestId: string): string {

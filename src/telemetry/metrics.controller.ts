@@ -24,9 +24,8 @@ export class MetricsController {
   })
   @ApiProblems('invalid_request', 'method_not_allowed', 'internal_error')
   async scrape(@Res() response: Response): Promise<void> {
-    const { registry } = this.metrics;
-    const text = await registry.metrics();
-    response.set({ 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' });
+    const text = await this.metrics.text();
+    response.set({ 'Content-Type': this.metrics.contentType, 'Cache-Control': 'no-store' });
     response.end(text);
   }
 }

@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Where a request's time matters: most are answered from memory, and none may take more than 2.5 s. Seconds. */
@@ -20,6 +19,9 @@ export const AUTH_FAILURES = [
 /** Whose limit a request ran into: its key's, or that of the address for refused keys. */
 export const LIMITS = ['key', 'address'] as const;
 
+/** Rendering takes milliseconds: it is done at most this often, whoever asks. */
+const RENDER_EVERY_MS = 1_000;
+
 /** A figure that is read at each scrape: assign `read` once, and it never goes stale. */
 export interface ReadFigure {
   read: () => number;
@@ -29,8 +31,8 @@ export interface ReadFigure {
  * Every figure of our own at /metrics, in the words of Prometheus. No label holds what a caller wrote, so
  * the number of series is bounded. Each application has a registry of its own.
  */
-@Injectable()
 export class Metrics {
+  private rendered: { readonly at: number; readonly text: Promise<Buffer> } | undefined;
   readonly registry = new Registry();
 
   readonly requests = new Histogram({
@@ -125,11 +127,24 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  constructor() {
+  constructor(private readonly renderEveryMs = RENDER_EVERY_MS) {
     // Zero from the start: the rate of a series that is not there yet is not known.
     for (const reason of AUTH_FAILURES) this.authFailures.inc({ reason }, 0);
     for (const limit of LIMITS) this.rateLimited.inc({ limit }, 0);
     collectDefaultMetrics({ register: this.registry });
+  }
+
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  /** All of them in the text format of Prometheus. */
+  text(): Promise<Buffer> {
+    const now = performance.now();
+    if (!this.rendered || now - this.rendered.at >= this.renderEveryMs) {
+      this.rendered = { at: now, text: this.registry.metrics().then((text) => Buffer.from(text)) };
+    }
+    return this.rendered.text;
   }
 
   private counter(name: string, help: string): Counter {

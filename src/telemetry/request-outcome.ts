@@ -3,10 +3,7 @@ import type { ApiRequest } from '../http/api-request.js';
 import type { Problem, ProblemCode } from '../http/problem.js';
 
 /** Any path that is no route of ours, in log and metrics. */
-export const UNKNOWN_ROUTE = 'unknown';
-
-/** The files of Swagger UI: no route, but no unknown path either. */
-const DOCS = '/docs';
+const UNKNOWN_ROUTE = 'unknown';
 
 /** The status of an answer that its client did not wait for, as nginx has it. */
 const CLIENT_GONE = 499;
@@ -57,7 +54,6 @@ export function refusalOf(requestId: string, problem: Problem): RequestOutcome {
   };
 }
 
-function routeOf({ route, baseUrl }: ApiRequest): string {
-  const { path } = (route ?? {}) as { path?: string };
-  return path ?? (baseUrl === DOCS ? DOCS : UNKNOWN_ROUTE);
+function routeOf({ route }: ApiRequest): string {
+  return (route as { path: string } | undefined)?.path ?? UNKNOWN_ROUTE;
 }

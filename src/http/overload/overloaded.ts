@@ -2,7 +2,6 @@ import type { NextFunction, Response } from 'express';
 import { DATA_HEADERS } from '../response-headers.js';
 import type { ApiRequest } from '../api-request.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from '../problem.js';
-import { requestIdOf } from '../request-context.js';
 
 /** Seconds: by then a burst is over. */
 const RETRY_AFTER = '1';
@@ -26,8 +25,8 @@ const [BODY_START = '', BODY_END = ''] = JSON.stringify(overloaded().body(ID)).s
 
 /** Answers before anything else is looked at: the less a refusal costs, the more is served. */
 export function sendOverloaded(request: ApiRequest, response: Response): void {
-  const requestId = requestIdOf(request);
-  request.requestId = requestId;
+  const { requestId } = request;
+  request.problem = 'overloaded';
   const body = `${BODY_START}${requestId}${BODY_END}`;
   response.writeHead(503, [
     ...HEADERS,

@@ -1,0 +1,27 @@
+/** How much is taken on, and how long it may take: all that can't be served soon is refused. Times in milliseconds. */
+export interface HttpLimits {
+  /** Requests that are worked on at a time. More would only wait for MongoDB's connections, of which there are fewer. */
+  readonly inFlight: number;
+  /** Requests that may wait besides, however slow the service is. */
+  readonly queueMin: number;
+  /** Requests that may wait as long as it is not known how many are served in time. */
+  readonly queueMax: number;
+  /** The queue is so long that its last entry is served within this time. */
+  readonly servedWithinMs: number;
+  /** Who has waited so long is refused: with the longest read it stays below two and a half seconds. */
+  readonly longestWaitMs: number;
+  /** Requests that may wait on one connection for the answer to an earlier one. */
+  readonly pipelined: number;
+  /** A client that has read nothing of its answer for so long is cut off. */
+  readonly unreadMs: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  inFlight: 48,
+  queueMin: 64,
+  queueMax: 5_000,
+  servedWithinMs: 1_400,
+  longestWaitMs: 1_600,
+  pipelined: 32,
+  unreadMs: 15_000,
+};

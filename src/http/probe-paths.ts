@@ -1,0 +1,8 @@
+/** Asked all day long by operators' programs, also when there is too much to do. Exactly these paths, a query aside. */
+export const PROBE_PATHS = new Set(['/health/live', '/health/ready', '/metrics']);
+
+/** @param target path and query, or a route */
+export function isProbe(target: string): boolean {
+  const end = target.indexOf('?');
+  return PROBE_PATHS.has(end < 0 ? target : target.slice(0, end));
+}

@@ -1,0 +1,21 @@
+import type { Express, Request, Response } from 'express';
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+/** What a page asks for; sources and maps for developers stay on the disk. */
+const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
+
+/** A route for each file of the page, read once at the start. */
+export function readyFiles(app: Express, directory: string, prefix: string): void {
+  for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
+    const body = readFileSync(join(directory, name));
+    const headers = {
+      'Cache-Control': 'public, max-age=0',
+      ETag: `"${hash('sha1', body, 'base64url')}"`,
+    };
+    app.get(`${prefix}/${name}`, (_request: Request, response: Response) => {
+      response.set(headers).type(extname(name)).send(body);
+    });
+  }
+}

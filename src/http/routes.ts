@@ -1,0 +1,18 @@
+import type { Express } from 'express';
+
+interface Layer {
+  readonly route?: { readonly path: string };
+  match(path: string): boolean;
+}
+
+/** The route of a path, whatever the method; nothing for an unknown path. */
+export function findRoute(app: Express, path: string): Layer['route'] {
+  const layers = app.router.stack as unknown as Layer[];
+  return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
+}
+
+/** Encoded once more, so that no percent-encoding is broken: route parameters come as they were sent. */
+export function routablePath(target: string): string {
+  const end = target.indexOf('?');
+  return (end < 0 ? target : target.slice(0, end)).replaceAll('%', '%25');
+}

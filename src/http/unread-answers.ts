@@ -1,0 +1,52 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How often it is looked, in terms of the time after which a client is cut off. */
+const LOOKS = 15;
+
+interface Progress {
+  sent: number;
+  since: number;
+}
+
+/** Node's own handle knows how much of a write the system has not taken yet. */
+type SocketWithHandle = Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
+
+/** Cuts off clients that read nothing of an answer, which holds memory; not those that read slowly. */
+export class UnreadAnswers {
+  private readonly begun = new Map<ServerResponse, Progress>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly afterMs: number) {}
+
+  /** From its first header on an answer is watched, until it is closed. */
+  watch(response: ServerResponse): void {
+    this.begun.set(response, { sent: -1, since: performance.now() });
+    this.timer ??= setInterval(() => this.look(), this.afterMs / LOOKS).unref();
+  }
+
+  closed(response: ServerResponse): void {
+    this.begun.delete(response);
+  }
+
+  end(): void {
+    clearInterval(this.timer);
+  }
+
+  private look(): void {
+    const now = performance.now();
+    for (const [{ req }, progress] of this.begun) {
+      const sent = sentOn(req.socket);
+      if (req.socket.writableLength === 0 || sent !== progress.sent) {
+        Object.assign(progress, { sent, since: now });
+      } else if (now - progress.since >= this.afterMs) {
+        req.socket.destroy();
+      }
+    }
+  }
+}
+
+/** Bytes that the system took. */
+function sentOn(socket: SocketWithHandle): number {
+  return socket.bytesWritten - (socket._handle?.writeQueueSize ?? 0);
+}

@@ -1,0 +1,64 @@
+import type { Response } from 'express';
+import type { Logger } from 'pino';
+import { LogThrottle } from '../common/log-throttle.js';
+import type { ApiRequest } from '../http/api-request.js';
+import type { RequestObserver } from '../http/http-server.js';
+import { isProbe } from '../http/probe-paths.js';
+import type { Problem } from '../http/problem.js';
+import type { Metrics } from './metrics.js';
+import { outcomeOf, refusalOf, type RequestOutcome } from './request-outcome.js';
+
+/** What comes with every request while MongoDB is away, or while too many come, is worth a warning this often. Milliseconds. */
+const WARN_EVERY_MS = 1_000;
+
+/**
+ * Counts and logs each request once. What clients do wrong is no error; what we fail at is logged where it is found,
+ * and an outage warned of here.
+ */
+export class RequestLog implements RequestObserver {
+  private readonly failures = new LogThrottle(WARN_EVERY_MS);
+  private readonly refusals = new LogThrottle(WARN_EVERY_MS);
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly metrics: Metrics,
+  ) {}
+
+  closed(request: ApiRequest, response: Response): void {
+    this.note(outcomeOf(request, response));
+  }
+
+  refused(requestId: string, problem: Problem): void {
+    this.note(refusalOf(requestId, problem));
+  }
+
+  private note(outcome: RequestOutcome): void {
+    this.count(outcome);
+    const { code, requestId, route, status } = outcome;
+    if (code === 'overloaded') {
+      // They come by the thousand: one line tells of many.
+      const count = this.refusals.count();
+      const what = { code, count, requestId };
+      if (count !== undefined) this.logger.warn(what, 'Requests are refused: too many wait');
+      return;
+    }
+    this.logger[isProbe(route) && status < 400 ? 'debug' : 'info'](outcome, 'request');
+    if (status <= 500 || isProbe(route)) return;
+    const count = this.failures.count();
+    if (count === undefined) return;
+    this.logger.warn({ code, count }, 'Requests fail: MongoDB is away or too slow');
+  }
+
+  private count({ authFailure, code, keyId, source, status, ...rest }: RequestOutcome): void {
+    const { metrics } = this;
+    // Callers can make methods up.
+    const method = rest.method === 'GET' || rest.method === 'HEAD' ? rest.method : 'other';
+    metrics.requests.observe({ method, route: rest.route, status }, rest.durationMs / 1000);
+    if (source === 'memory') metrics.cacheHits.inc();
+    if (source === 'database') metrics.cacheMisses.inc();
+    if (authFailure) metrics.authFailures.inc({ reason: authFailure });
+    if (code === 'overloaded') metrics.shed.inc();
+    if (code === 'internal_error') metrics.internalErrors.inc();
+    if (code === 'rate_limited') metrics.rateLimited.inc({ limit: keyId ? 'key' : 'address' });
+  }
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { freePort } from '../src/embedded-mongod/free-port.js';
+import { ConfigError, loadConfig } from '../src/config.js';
+import { testDatabaseUri } from './mongo.js';
+import { startProcess, type ServiceProcess } from './services.js';
+
+const PROBES = ['/health/live', '/health/ready', '/metrics'];
+const OTHERS = ['/v1/markets/market/fixture/x', '/docs', '/docs/', '/openapi.json', '/health/x'];
+
+let service: ServiceProcess;
+let adminPort: number;
+
+beforeAll(async () => {
+  adminPort = await freePort();
+  service = await startProcess(testDatabaseUri(), { env: { ADMIN_PORT: String(adminPort) } });
+});
+
+afterAll(() => service.stop());
+
+async function ask(port: number, path: string, method = 'GET') {
+  const headers = { 'X-API-Key': service.key };
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+  const text = await answer.text();
+  const isProblem = answer.headers.get('content-type') === 'application/problem+json';
+  return { status: answer.status, code: isProblem ? JSON.parse(text).code : undefined };
+}
+
+const NOT_FOUND = { status: 404, code: 'not_found' };
+
+describe('With ADMIN_PORT', () => {
+  it.each(PROBES)('%s is there and nowhere else', async (path) => {
+    expect(await ask(adminPort, path)).toEqual({ status: 200, code: undefined });
+    expect(await ask(adminPort, `${path}?x=1`)).toEqual({ status: 200, code: undefined });
+    expect(await ask(service.port, path)).toEqual(NOT_FOUND);
+    expect(await ask(service.port, path, 'DELETE')).toEqual(NOT_FOUND);
+    expect((await ask(adminPort, path, 'DELETE')).status).toBe(405);
+  });
+
+  it.each(OTHERS)('%s is not there', async (path) => {
+    expect(await ask(adminPort, path)).toEqual(NOT_FOUND);
+    expect(await ask(adminPort, path, 'POST')).toEqual(NOT_FOUND);
+  });
+
+  it('callers find what is theirs where it was, and no probes in the document', async () => {
+    expect((await ask(service.port, OTHERS[0] ?? '')).status).toBe(200);
+    expect((await ask(service.port, '/docs/')).status).toBe(200);
+    const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as object;
+    const { paths } = document as { paths: object };
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/v1/'))).toEqual([]);
+  });
+
+  it("the image's health check asks there", async () => {
+    const env = { ...process.env, PORT: String(service.port), ADMIN_PORT: String(adminPort) };
+    const check = promisify(execFile);
+    await check(process.execPath, ['dist/health-check.js', 'live'], { env });
+    const wrong = { ...env, ADMIN_PORT: '' };
+    await expect(
+      check(process.execPath, ['dist/health-check.js', 'live'], { env: wrong }),
+    ).rejects.toThrow('/health/live says 404');
+  });
+
+  it.each(['0', '65536', '-1', 'x', '3000'])('%s is refused beside PORT=3000', (port) => {
+    expect(() => loadConfig({ ADMIN_PORT: port })).toThrow(ConfigError);
+    expect(() => loadConfig({ ADMIN_PORT: port })).toThrow(/ADMIN_PORT must be/);
+  });
+});
