@@ -89,6 +89,9 @@ export class Config {
   /** Where the embedded MongoDB keeps its data. */
   @Env('EMBEDDED_DB_PATH', String) readonly embeddedDbPath: string = '.data/mongo';
 
+  /** Whether the demo's live prices move, in the embedded MongoDB as long as it holds nothing else. */
+  @Env('DEMO_FEED', boolean) readonly demoFeed: boolean = true;
+
   /** Whether collections and indexes are made at start. */
   @Env('DB_INIT', boolean) readonly dbInit: boolean = true;
 

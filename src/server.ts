@@ -7,6 +7,7 @@ import { DatabaseInit } from './database/database-init.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
 import type { HttpServerAdapter } from './http/http-server.js';
+import { DemoFeed } from './demo/demo-feed.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
 import { shutDownOnSignal } from './shutdown.js';
@@ -28,7 +29,9 @@ async function start(): Promise<void> {
     const logger = createLogger(config);
     exitOnUncaught(logger);
     const app = await createApp(config, logger);
+    let demoFeed: DemoFeed | undefined;
     shutDownOnSignal(app, async () => {
+      demoFeed?.stop();
       await embedded?.close();
       await stopTracing();
     });
@@ -39,6 +42,7 @@ async function start(): Promise<void> {
     await connect(app, config);
     if (!embedded) return;
     await prepareDemo(app);
+    if (config.demoFeed) demoFeed = new DemoFeed(app);
     process.stdout.write(welcome(port));
   } catch (error) {
     await embedded?.close();

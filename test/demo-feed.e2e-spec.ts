@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DemoFeed } from '../src/demo/demo-feed.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { demoMarkets, type DemoMarket as Stored } from '../src/demo/demo-markets.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { until } from './until.js';
+
+const records = demoMarkets();
+const writtenAt = records[0]?.updatedAt;
+
+let service: TestApp;
+let feed: DemoFeed;
+
+beforeEach(async () => {
+  service = await createTestApp();
+  await store(service.database.connection, ...records);
+  feed = new DemoFeed(service.app, 1);
+});
+
+afterEach(async () => {
+  feed.stop();
+  await service.close();
+});
+
+function collection() {
+  return service.database.connection.collection<Stored>('markets');
+}
+
+function stored(): Promise<Stored[]> {
+  return collection().find().sort({ _id: 1 }).toArray();
+}
+
+it('moves prices of live markets, and callers see it', async () => {
+  const path = '/v1/markets/market/fixture/demo-fixture-1?marketMoment=live&take=100';
+  const { body: before } = await service.get(path).expect(200);
+  await until(async () => (await stored()).filter(hasMoved).length > 50);
+  feed.stop();
+
+  await until(async () => {
+    const { body } = await service.get(path).expect(200);
+    return JSON.stringify(body) !== JSON.stringify(before);
+  });
+  const moved = await stored();
+  expect(moved.map(withoutPrices)).toEqual(records.map(withoutPrices));
+  expect(moved.filter(isPrelive)).toEqual(records.filter(isPrelive));
+});
+
+it('stops for good when another market is there', async () => {
+  const other = aMarket({ fixtureId: 'demo-fixture-1' });
+  await store(service.database.connection, other);
+  await until(() => feed.hasStopped);
+  const prices = await stored();
+  await collection().deleteOne({ marketId: other.marketId });
+  // Time for many changes.
+  await delay(50);
+  expect(await stored()).toEqual(prices.filter(({ marketId }) => marketId !== other.marketId));
+});
+
+function isPrelive({ marketMoment }: Stored): boolean {
+  return marketMoment === 'prelive';
+}
+
+function hasMoved({ updatedAt }: Stored): boolean {
+  return Number(updatedAt) > Number(writtenAt);
+}
+
+function withoutPrices({ updatedAt: _updatedAt, runners, ...rest }: Stored): object {
+  return { ...rest, runners: runners.map((runner) => ({ ...runner, price: 0 })) };
+}
