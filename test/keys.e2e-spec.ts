@@ -296,6 +296,8 @@ describe('checking a key', () => {
 
   it('learns within 2 seconds that an unknown one is there after all', async () => {
     const key = generateKey();
+    // Time alone must do it, without a word from the change feed.
+    jest.spyOn(service.app.get(KeyRecords), 'update').mockReturnValue();
     expect((await withHeader(key)).status).toBe(401);
     const record: object = { _id: keyIdOf(key), name: 'restored', hash: hashKey(key) };
     await service.database.connection.collection('api_keys').insertOne(record);
@@ -338,6 +340,34 @@ describe('checking a key', () => {
     records.forget(id);
     expect(await lookup).toMatchObject({ id });
     expect(verifier.recall(key)).toBeUndefined();
+  });
+
+  it.each([
+    ['of a first look-up', false],
+    ['of a key in use', true],
+  ])('heeds a change that comes before the answer %s', async (_which, inUse) => {
+    const key = generateKey();
+    const record = recordOf(key);
+    const records = service.app.get(KeyRecords);
+    const changed = records.update.bind(records);
+    // The test alone tells what has changed.
+    jest.spyOn(records, 'update').mockReturnValue();
+    await storedKeys().insertOne(record);
+    if (inUse) await withHeader(key);
+    const id = keyIdOf(key) ?? '';
+    const asked = once(service.database.connection.getClient(), 'commandStarted');
+    const read = records.read(id);
+    await asked;
+    changed(id, { ...record, revokedAt: new Date() });
+    await read;
+    expect(records.recall(id)).toBeUndefined();
+  });
+
+  it('tells the limits of the key', async () => {
+    const { id, key } = await keys.create({ name: 'limits', rateLimit: 7, streams: 3 });
+    const caller = { id, name: 'limits', rateLimit: 7, streams: 3 };
+    expect(await service.app.get(KeyVerifier).check(key)).toEqual(caller);
+    expect(service.app.get(KeyVerifier).recall(key)).toEqual(caller);
   });
 
   it('survives a flood of invented keys in bounded memory, good keys still at hand', async () => {

@@ -13,7 +13,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
-import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { generateKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import type { Problem } from '../src/http/problem.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -317,6 +317,37 @@ describe('refused keys from one address', () => {
     }, strict);
     expect(commands.length).toBeGreaterThan(0);
     expect(commands.length).toBeLessThan(8);
+  });
+
+  it('are not looked up for having the id of a good one, or once having been good', async () => {
+    const good = await newKey(0);
+    const revoked = await newKey(0);
+    const keys = strict.app.get(ApiKeysService);
+    await keys.revoke(keyIdOf(revoked) ?? '');
+    expect((await askStrict(good)).status).toBe(200);
+    expect((await askStrict(revoked)).status).toBe(401);
+    for (let i = 1; i < limit; i += 1) await askStrict('nonsense');
+    setAhead(2_000);
+    const secret = generateKey().slice(17, 49);
+    const commands = await commandsDuring(async () => {
+      expect((await askStrict(withChecksum(good.slice(0, 17) + secret))).status).toBe(429);
+      expect((await askStrict(revoked)).status).toBe(429);
+    }, strict);
+    expect(commands).toEqual([]);
+  });
+
+  it('are counted by the IPv6 network', async () => {
+    const { mongodbUri } = service.config;
+    const behind = await createTestApp({ mongodbUri, authFailuresPerMinute: 2, trustProxy: 1 });
+    const from = (address: string) =>
+      ask(generateKey(), FIXTURE, { headers: { 'X-Forwarded-For': address } }, behind);
+    try {
+      for (const host of [1, 2]) expect((await from(`2001:db8::${host}`)).status).toBe(401);
+      expect((await from('2001:db8::3')).status).toBe(429);
+      expect((await from('2001:db8:0:1::1')).status).toBe(401);
+    } finally {
+      await behind.close();
+    }
   });
 
   it('end with the minute', async () => {
