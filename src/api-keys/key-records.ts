@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { elapsedMs, momentBefore, momentNow, type Moment } from '../common/moment.js';
 import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
@@ -25,8 +26,8 @@ const MAX_READ_LATER = 2_000;
 export interface KnownKey {
   readonly record: StoredApiKey;
   readonly apiKey: ApiKey;
-  /** Monotonic time at which the record was surely so: the read began then, if a primary was asked. */
-  readonly readAt: number;
+  /** When the record was surely so: the read began then, if a primary was asked. */
+  readonly readAt: Moment;
   usedSince: boolean;
 }
 
@@ -152,9 +153,9 @@ export class KeyRecords {
   }
 
   private async readAll(ids: readonly string[]): Promise<ReadonlyMap<string, KnownKey>> {
-    const began = performance.now();
+    const began = momentNow();
     const { records, ageMs } = await this.fetch(ids);
-    const readAt = began - ageMs;
+    const readAt = momentBefore(began, ageMs);
     const found = new Map(
       records.map((record) => {
         this.warnOfFaults(record);
@@ -166,16 +167,16 @@ export class KeyRecords {
     return found;
   }
 
-  private remember(id: string, readAt: number, found: KnownKey | undefined): void {
+  private remember(id: string, readAt: Moment, found: KnownKey | undefined): void {
     if (this.overtaken.has(id) && !isDeepStrictEqual(found?.record, this.overtaken.get(id))) return;
     const earlier = this.known.peek(id);
-    if (earlier && earlier.readAt > readAt) return;
+    if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return;
     if (found) {
       this.known.set(id, found);
       return;
     }
     this.known.delete(id);
-    const ttl = Math.ceil(readAt + TRUST_MS - performance.now());
+    const ttl = Math.ceil(TRUST_MS - elapsedMs(readAt));
     if (ttl > 0) this.absent.set(id, true, { ttl });
   }
 
@@ -215,9 +216,9 @@ export class KeyRecords {
 }
 
 export function isTrusted({ readAt }: KnownKey): boolean {
-  return performance.now() - readAt < TRUST_MS;
+  return elapsedMs(readAt) < TRUST_MS;
 }
 
 function isRecent({ readAt }: KnownKey): boolean {
-  return performance.now() - readAt < REFRESH_AFTER_MS;
+  return elapsedMs(readAt) < REFRESH_AFTER_MS;
 }

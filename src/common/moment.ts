@@ -11,6 +11,10 @@ export function momentNow(): Moment {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
+export function momentBefore({ monotonicMs, wallMs }: Moment, ms: number): Moment {
+  return { monotonicMs: monotonicMs - ms, wallMs: wallMs - ms };
+}
+
 /** The time since a moment, by whichever clock has gone further: what is remembered may only count as too old. */
 export function elapsedMs(since: Moment, now = momentNow()): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);
