@@ -118,6 +118,15 @@ export class Config {
   /** Memory for remembered markets and answers, in MiB; 0: off. */
   @Env('CACHE_MAX_MB', wholeNumber(0, 1_000_000)) readonly cacheMaxMb: number = 64;
 
+  /** Streams of changes that may be open at a time, for keys without a number of their own. */
+  @Env('STREAMS_PER_KEY', wholeNumber(0, 1_000_000)) readonly streamsPerKey: number = 20;
+
+  /** Streams of changes that the process may have open at a time; 0: no streams. */
+  @Env('STREAMS_MAX', wholeNumber(0, 1_000_000)) readonly streamsMax: number = 5_000;
+
+  /** Memory for events and fixtures that are watched, beside CACHE_MAX_MB, in MiB. */
+  @Env('WATCH_MAX_MB', wholeNumber(1, 1_000_000)) readonly watchMaxMb: number = 128;
+
   /** What is logged: this level and the graver ones. */
   @Env('LOG_LEVEL', oneOf(...LEVELS)) readonly logLevel: LogLevel = 'info';
 

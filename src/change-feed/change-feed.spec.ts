@@ -85,7 +85,7 @@ describe('ChangeFeed', () => {
     await things.deleteOne({ _id: 1 });
     await until(() => recorder.commits.length === 4);
     expect(recorder.changes).toEqual([
-      [{ kind: 'stored', id: 1, document: { _id: 1, value: 1 } }],
+      [{ kind: 'stored', id: 1, document: { _id: 1, value: 1 }, before: {} }],
       [{ kind: 'altered', id: 1, fields: { value: 2 } }],
       [{ kind: 'stored', id: 1, document: { _id: 1, value: 3 } }],
       [{ kind: 'deleted', id: 1 }],
@@ -98,7 +98,7 @@ describe('ChangeFeed', () => {
     await things.updateOne({ _id: 'old' }, { $set: { value: 2 } });
     await until(() => recorder.commits.length === 1);
     const document = { _id: 'old', value: 2 };
-    expect(recorder.changes).toEqual([[{ kind: 'stored', id: 'old', document }]]);
+    expect(recorder.changes).toEqual([[{ kind: 'stored', id: 'old', document, before: {} }]]);
   });
 
   it('tells a transaction as one commit, even one that comes in several batches', async () => {
@@ -151,7 +151,7 @@ describe('ChangeFeed', () => {
       await things.insertOne({ _id: id });
       await until(() => told() !== undefined || recorder.timesForgotten > forgotten);
     }
-    expect(told()).toEqual([{ kind: 'stored', id, document: { _id: id } }]);
+    expect(told()).toEqual([{ kind: 'stored', id, document: { _id: id }, before: {} }]);
   });
 
   it('goes on after an event that is too large to be told', async () => {

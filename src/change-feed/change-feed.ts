@@ -9,7 +9,7 @@ import { momentNow } from '../common/moment.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
 import type { ChangeListener } from './change.js';
-import { ChangeStream, type Batch } from './change-stream.js';
+import { ChangeStream, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly } from './commit-assembly.js';
@@ -113,10 +113,16 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   private async follow(db: Db, session: ClientSession): Promise<void> {
-    const { collections } = this.listeners;
+    const { collections, fieldsBefore } = this.listeners;
     const kinds = new CollectionKinds(collections);
     const start = await this.startingPoint(db, session);
-    const stream = await ChangeStream.open(db, session, collections, start);
+    const stream = await ChangeStream.open(
+      db,
+      session,
+      collections,
+      start,
+      onlyFieldsBefore(fieldsBefore),
+    );
     try {
       for (let batch = stream.first; !this.connection.isClosing;) {
         kinds.note(batch.events);

@@ -57,16 +57,22 @@ export class ChangeStream {
     readonly first: Batch,
   ) {}
 
-  /** @param start where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream` */
+  /**
+   * @param start where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream`
+   * @param shape which parts of the events are wanted
+   */
   static async open(
     db: Db,
     session: ClientSession,
     collections: readonly string[],
     start: Document,
+    shape: readonly Document[] = [],
   ): Promise<ChangeStream> {
+    const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
     const pipeline = [
-      { $changeStream: { fullDocument: 'whenAvailable', ...start } },
+      { $changeStream: { ...images, ...start } },
       { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
+      ...shape,
     ];
     const askedAt = momentNow();
     const reply = (await db.command(
@@ -108,4 +114,12 @@ function batchOf({ cursor, operationTime, $clusterTime }: CursorReply, askedAt: 
     clusterTime: $clusterTime,
     askedAt,
   };
+}
+
+/** Of what documents were before a change, only some fields; nothing where it is not known. */
+export function onlyFieldsBefore(fields: readonly string[]): Document[] {
+  const image = '$fullDocumentBeforeChange';
+  const wanted = Object.fromEntries(fields.map((field) => [field, `${image}.${field}`]));
+  const isKnown = { $eq: [{ $type: image }, 'object'] };
+  return [{ $set: { fullDocumentBeforeChange: { $cond: [isKnown, wanted, null] } } }];
 }

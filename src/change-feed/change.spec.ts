@@ -16,13 +16,29 @@ function anEvent(overrides: Partial<ChangeEvent>): ChangeEvent {
 const document = { _id: 'a', eventId: 'e' };
 
 describe('changeOf', () => {
-  it.each(['insert', 'update', 'replace'])('tells the document after an %s', (operationType) => {
+  it.each(['update', 'replace'])('tells the document after an %s', (operationType) => {
     expect(changeOf(anEvent({ operationType, fullDocument: document }), 'markets')).toEqual({
       kind: 'stored',
       id: 'a',
       document,
     });
   });
+
+  it('tells that there was nothing before an insert', () => {
+    const event = anEvent({ operationType: 'insert', fullDocument: document });
+    expect(changeOf(event, 'markets')).toEqual({ kind: 'stored', id: 'a', document, before: {} });
+  });
+
+  it.each(['update', 'replace', 'delete'])(
+    'tells what was before a %s, if known',
+    (operationType) => {
+      const before = { eventId: 'e' };
+      const event = anEvent({ operationType, fullDocumentBeforeChange: before });
+      expect(changeOf(event, 'markets')).toMatchObject({ before });
+      const unknown = anEvent({ operationType, fullDocumentBeforeChange: null });
+      expect(changeOf(unknown, 'markets')).not.toHaveProperty('before');
+    },
+  );
 
   it.each([null, undefined])('tells the fields where the document is %s', (fullDocument) => {
     const updateDescription = { updatedFields: { eventId: 'f' }, removedFields: ['name'] };

@@ -1,13 +1,18 @@
 import type { Document, Timestamp } from 'mongodb';
 import type { ResumeToken } from './cluster-time.js';
 
+/** What a document was before, in the fields that a listener asked for: empty for a new one, unknown where nobody kept it. */
+interface WithBefore {
+  readonly before?: Document;
+}
+
 /** One thing that happened to a watched collection. */
 export type Change =
   /** A document is now as given. */
-  | { readonly kind: 'stored'; readonly id: unknown; readonly document: Document }
+  | ({ readonly kind: 'stored'; readonly id: unknown; readonly document: Document } & WithBefore)
   /** A document changed, but nobody kept how it looks now; the new values of some of its fields are known. */
-  | { readonly kind: 'altered'; readonly id: unknown; readonly fields: Document }
-  | { readonly kind: 'deleted'; readonly id: unknown }
+  | ({ readonly kind: 'altered'; readonly id: unknown; readonly fields: Document } & WithBefore)
+  | ({ readonly kind: 'deleted'; readonly id: unknown } & WithBefore)
   /** The collection was dropped, renamed or put in place of another: nothing known of it holds. */
   | { readonly kind: 'replaced' };
 
@@ -20,6 +25,8 @@ export interface Commit {
 
 /** Somebody who remembers documents of a collection. */
 export interface ChangeListener {
+  /** Fields of which it wants to know what they were before a change. */
+  readonly fieldsBefore?: readonly string[];
   /** Told in the order of cluster time, without gaps. */
   committed(commit: Commit): void;
   /** Changes were missed: whatever is remembered may be wrong. */
@@ -37,6 +44,7 @@ export interface ChangeEvent {
   readonly to?: { readonly coll?: string };
   readonly documentKey?: { readonly _id: unknown };
   readonly fullDocument?: Document | null;
+  readonly fullDocumentBeforeChange?: Document | null;
   readonly updateDescription?: {
     readonly updatedFields?: Document;
     readonly removedFields?: readonly string[];
@@ -48,14 +56,22 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
   const id = event.documentKey?._id;
   if (event.to?.coll === collection) return { kind: 'replaced' };
   if (event.ns?.coll !== collection) return undefined;
+  const earlier = event.operationType === 'insert' ? {} : event.fullDocumentBeforeChange;
+  const before = earlier ? { before: earlier } : {};
   switch (event.operationType) {
     case 'insert':
     case 'update':
     case 'replace':
-      if (event.fullDocument) return { kind: 'stored', id, document: event.fullDocument };
-      return { kind: 'altered', id, fields: event.updateDescription?.updatedFields ?? {} };
+      if (event.fullDocument)
+        return { kind: 'stored', id, document: event.fullDocument, ...before };
+      return {
+        kind: 'altered',
+        id,
+        fields: event.updateDescription?.updatedFields ?? {},
+        ...before,
+      };
     case 'delete':
-      return { kind: 'deleted', id };
+      return { kind: 'deleted', id, ...before };
     case 'drop':
     case 'rename':
       return { kind: 'replaced' };

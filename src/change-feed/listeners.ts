@@ -16,6 +16,11 @@ export class Listeners {
     return [...this.byCollection.keys()];
   }
 
+  /** Fields whose values before a change some listener wants to know. */
+  get fieldsBefore(): string[] {
+    return [...this.byCollection.values()].flat().flatMap(({ fieldsBefore = [] }) => fieldsBefore);
+  }
+
   add(collection: string, listener: ChangeListener): void {
     this.byCollection.set(collection, [...(this.byCollection.get(collection) ?? []), listener]);
   }

@@ -14,6 +14,8 @@ const HEADERS: Partial<Record<ProblemCode, Record<string, string>>> = {
   unauthorized: { 'WWW-Authenticate': 'How to authenticate.' },
   method_not_allowed: { Allow: 'The methods that are offered.' },
   rate_limited: { 'Retry-After': 'Seconds to wait.' },
+  too_many_streams: { 'Retry-After': 'Seconds to wait.' },
+  changes_unavailable: { 'Retry-After': 'Seconds to wait.' },
   database_unavailable: { 'Retry-After': 'Seconds to wait.' },
 };
 

@@ -26,6 +26,8 @@ export interface ApiRequest extends Request {
   isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
+  /** Whether it was answered with a stream, which has no duration to speak of. */
+  isStream?: boolean;
   apiKey?: ApiKey;
   /** What it was answered with when it failed: for the log. */
   problem?: ProblemCode;

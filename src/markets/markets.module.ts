@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MongooseModule } from '@nestjs/mongoose';
+import { ApiKeysModule } from '../api-keys/api-keys.module.js';
+import { LimitsModule } from '../api-keys/limits.module.js';
 import { LiveScopes } from './cache/live-scopes.js';
 import { MarketCache } from './cache/market-cache.js';
 import { ScopeLoader } from './cache/scope-loader.js';
@@ -8,11 +10,49 @@ import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
+import { ChangesService } from './watch/changes.service.js';
+import { FeedCurrency } from './watch/feed-currency.js';
+import { HistoryRecorder } from './watch/history-recorder.js';
+import { PastChanges } from './watch/past-changes.js';
+import { ResetReader } from './watch/reset-reader.js';
+import { StreamHub } from './watch/stream-hub.js';
+import { StreamLimits } from './watch/stream-limits.js';
+import { StreamService } from './watch/stream.service.js';
+import { StreamTimes } from './watch/stream-times.js';
+import { WatchController } from './watch/watch.controller.js';
+import { WatchCuts } from './watch/watch-cuts.js';
+import { WatchedScopes } from './watch/watched-scopes.js';
+
+const watch = [
+  ChangesService,
+  FeedCurrency,
+  HistoryRecorder,
+  PastChanges,
+  ResetReader,
+  StreamHub,
+  StreamLimits,
+  StreamService,
+  StreamTimes,
+  WatchCuts,
+  WatchedScopes,
+];
 
 @Module({
-  imports: [MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }])],
-  controllers: [MarketsController],
-  providers: [MarketsService, PageReader, LiveScopes, ScopeLoader, MarketCache, CollectionRepair],
-  exports: [MongooseModule, MarketCache],
+  imports: [
+    MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }]),
+    ApiKeysModule,
+    LimitsModule,
+  ],
+  controllers: [MarketsController, WatchController],
+  providers: [
+    MarketsService,
+    PageReader,
+    LiveScopes,
+    ScopeLoader,
+    MarketCache,
+    CollectionRepair,
+    ...watch,
+  ],
+  exports: [MongooseModule, MarketCache, StreamHub, WatchedScopes],
 })
 export class MarketsModule {}

@@ -29,14 +29,25 @@ function caching(response: Response): Record<string, string> {
 
 /** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
 export async function sendAnswer(request: ApiRequest, response: Response, answer: Answer) {
-  const headers = { ...request.answerHeaders, ...caching(response), ETag: answer.etag };
+  const headers = { ...caching(response), ETag: answer.etag };
   if (hasAlready(request.headers['if-none-match'], answer.etag)) {
-    response.writeHead(304, headers).end();
+    response.writeHead(304, { ...request.answerHeaders, ...headers }).end();
     return;
   }
-  const encoding = negotiate(request, answer);
-  const body = encoding === 'identity' ? answer.body : await compressors[encoding](answer.body);
+  await sendBody(request, response, answer.body, headers);
+}
+
+/** Sends a body of JSON, compressed if the client can take it so. */
+export async function sendBody(
+  request: ApiRequest,
+  response: Response,
+  json: Buffer,
+  headers: Readonly<Record<string, string>>,
+) {
+  const encoding = negotiate(request, json);
+  const body = encoding === 'identity' ? json : await compressors[encoding](json);
   response.writeHead(200, {
+    ...request.answerHeaders,
     ...headers,
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': body.length,
@@ -45,7 +56,7 @@ export async function sendAnswer(request: ApiRequest, response: Response, answer
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-function negotiate(request: ApiRequest, { body }: Answer): Encoding {
+function negotiate(request: ApiRequest, body: Buffer): Encoding {
   if (body.length < COMPRESS_FROM_BYTES || !request.headers['accept-encoding']) return 'identity';
   const accepted = new Negotiator(request).encoding(['br', 'gzip', 'identity']);
   return (accepted as Encoding | undefined) ?? 'identity';

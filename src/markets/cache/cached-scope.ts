@@ -14,6 +14,8 @@ const ANSWERS_MAX = 64;
 /** All markets under one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
   readonly key: string;
+  /** The cluster time since which every change was applied to it as it was told. */
+  liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, Answer>();
   private marketsBytes: number;
   private answersBytes = 0;

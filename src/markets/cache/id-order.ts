@@ -35,3 +35,10 @@ export function compareIds(one: OrderedId, other: OrderedId): number {
   }
   return Number(one.value > other.value) - Number(one.value < other.value);
 }
+
+/** The id that has a key, and as callers see it. */
+export function idOfKey(key: string): OrderedId {
+  if (key.startsWith('s')) return { key, rank: STRING, value: key.slice(1) };
+  if (key.startsWith('n')) return { key, rank: 1, value: Number(key.slice(1)) };
+  return { key, rank: 3, value: key };
+}

@@ -4,6 +4,7 @@ import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Market } from '../market.schema.js';
+import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import type { OrderedId } from './id-order.js';
 import { MarketChange } from './market-change.js';
@@ -11,10 +12,17 @@ import { MarketChange } from './market-change.js';
 /** Who wants scopes kept current, and says for how long. */
 export interface ScopeOwner {
   owns(scope: CachedScope): boolean;
-  /** A change was applied to a scope. */
-  changed(scope: CachedScope): void;
+  /** A change was applied to a scope, whoever owns it. */
+  changed(scope: CachedScope, change: MarketChange): void;
   /** A scope can't be kept current: it is live no longer. */
   lost(scope: CachedScope): void;
+}
+
+/** Who wants to know of all changes, before scopes do. */
+export interface ChangeObserver {
+  told(change: MarketChange): void;
+  /** Changes were missed. */
+  forgotAll(): void;
 }
 
 /** The scopes in memory, which the change feed keeps current: each is there once, whoever owns it. */
@@ -24,8 +32,13 @@ export class LiveScopes implements ChangeListener {
   /** The scopes that hold a market, by its id: one or two, for which a set would be large. */
   private readonly holders = new Map<string, readonly CachedScope[]>();
   private readonly owners: ScopeOwner[] = [];
+  private readonly observers: ChangeObserver[] = [];
+  readonly fieldsBefore = SCOPE_FIELDS;
 
-  constructor(@InjectModel(Market.name) markets: Model<Market>, feed: ChangeFeed) {
+  constructor(
+    @InjectModel(Market.name) markets: Model<Market>,
+    private readonly feed: ChangeFeed,
+  ) {
     feed.listen(markets.collection.name, this);
   }
 
@@ -36,6 +49,10 @@ export class LiveScopes implements ChangeListener {
 
   addOwner(owner: ScopeOwner): void {
     this.owners.push(owner);
+  }
+
+  addObserver(observer: ChangeObserver): void {
+    this.observers.push(observer);
   }
 
   get(key: string): CachedScope | undefined {
@@ -49,6 +66,7 @@ export class LiveScopes implements ChangeListener {
   add(scope: CachedScope): CachedScope {
     const earlier = this.scopes.get(scope.key);
     if (earlier) return earlier;
+    scope.liveSince = this.feed.position;
     this.scopes.set(scope.key, scope);
     for (const id of scope.ids) this.noteHolder(scope, id);
     return scope;
@@ -64,17 +82,19 @@ export class LiveScopes implements ChangeListener {
   }
 
   forgetAll(): void {
+    for (const observer of this.observers) observer.forgotAll();
     for (const scope of this.scopes.values()) this.lose(scope);
   }
 
   private apply(change: MarketChange): void {
+    for (const observer of this.observers) observer.told(change);
     for (const scope of this.concerned(change)) {
       // An owner that was told of another scope may have let this one go.
       const isLive = this.scopes.get(scope.key) === scope;
       if (!isLive || !change.clusterTime.greaterThan(scope.asOf)) continue;
       if (change.applyTo(scope)) {
         if (change.id) this.noteHolder(scope, change.id);
-        for (const owner of this.owners) owner.changed(scope);
+        for (const owner of this.owners) owner.changed(scope, change);
       } else {
         this.lose(scope);
       }

@@ -1,6 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import type { Change } from '../../change-feed/change.js';
 import { isBelowScopeField, scopeKeysOf } from '../scope.js';
+import { idText } from '../id-text.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { orderedIdOf, type OrderedId } from './id-order.js';
@@ -10,6 +11,8 @@ export class MarketChange {
   readonly id: OrderedId | undefined;
   /** The scopes that the market is in now, as far as the change tells. */
   readonly scopeKeys: readonly string[];
+  /** The scopes that the market was in before; undefined where nobody knows. */
+  readonly scopeKeysBefore: readonly string[] | undefined;
   /** Whether every scope may be wrong after it. */
   readonly concernsAll: boolean;
   private made: CachedMarket | undefined;
@@ -20,9 +23,21 @@ export class MarketChange {
   ) {
     this.id = change.kind === 'replaced' ? undefined : orderedIdOf(change.id);
     this.scopeKeys = keysAfter(change);
+    this.scopeKeysBefore =
+      change.kind !== 'replaced' && change.before ? scopeKeysOf(change.before) : undefined;
     this.concernsAll =
       change.kind === 'replaced' ||
       (change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField));
+  }
+
+  /** Whether the collection is another one now. */
+  get isOfAll(): boolean {
+    return this.change.kind === 'replaced';
+  }
+
+  /** The market's id as callers see it. */
+  get idText(): string {
+    return this.change.kind === 'replaced' ? '' : idText(this.change.id);
   }
 
   /** Whether a scope that is not known to hold the market might have to change. */

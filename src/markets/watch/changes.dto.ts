@@ -1,0 +1,64 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Market } from '../market.schema.js';
+
+const CURSOR = 'AWkgAAsAAAACa1n_eYwNMBTF7vmQ';
+
+/** What is new under one id. */
+export class ChangesGroup {
+  @ApiPropertyOptional({
+    description: 'The fixture id that it is about, if it was asked for by that name.',
+    example: 'demo-fixture-1',
+  })
+  readonly fixtureId?: string;
+
+  @ApiPropertyOptional({
+    description: 'The event id that it is about, if it was asked for by that name.',
+    example: 'nb-1001',
+  })
+  readonly eventId?: string;
+
+  @ApiProperty({
+    description: 'Whether `changed` is all there is: drop what you have of this id.',
+    example: false,
+  })
+  readonly reset!: boolean;
+
+  @ApiProperty({ description: 'Markets as they are now: put them by `_id`.', type: [Market] })
+  readonly changed!: Market[];
+
+  @ApiProperty({
+    description: 'The `_id`s of markets that are gone: delete them. You may never have had some.',
+    type: [String],
+    example: ['692000000000000000000007'],
+  })
+  readonly removed!: string[];
+}
+
+export class ChangesMeta {
+  @ApiProperty({
+    description: 'Opaque: ask with it as `since` for what is new from here on.',
+    example: CURSOR,
+    maxLength: 256,
+  })
+  readonly cursor!: string;
+
+  @ApiProperty({
+    description: 'Everything written earlier than so many milliseconds before the answer is in it.',
+    type: 'integer',
+    minimum: 0,
+    example: 12,
+  })
+  readonly ageMs!: number;
+}
+
+/** What is new of a watch, all of one moment. */
+export class Changes {
+  @ApiProperty({
+    description: 'One group for each id with news, in the order asked; without `since` for each.',
+    type: [ChangesGroup],
+  })
+  readonly data!: ChangesGroup[];
+
+  @ApiProperty({ description: 'How far this is.', type: ChangesMeta })
+  readonly meta!: ChangesMeta;
+}

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { Timestamp } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { FRESH_FOR_MS } from '../../change-feed/freshness.js';
+import { behindCursor } from './watch-problems.js';
+
+const LOOK_EVERY_MS = 10;
+
+/** A feed that has fallen behind for a moment is waited for. Milliseconds. */
+const LATE_MAX_MS = 300;
+
+/** So is one that has not yet got to where a caller has been told of. Milliseconds. */
+const BEHIND_MAX_MS = 2_000;
+
+/** Whether memory can be believed, and as of when. */
+@Injectable()
+export class FeedCurrency {
+  constructor(private readonly feed: ChangeFeed) {}
+
+  /** Whether nothing older than a moment can be missing. */
+  get isCurrent(): boolean {
+    return this.feed.ageMs <= FRESH_FOR_MS;
+  }
+
+  get ageMs(): number {
+    return this.feed.ageMs;
+  }
+
+  /** Every commit up to it has been told. */
+  get position(): Timestamp | undefined {
+    return this.feed.position;
+  }
+
+  /**
+   * Waits a little for the feed to be current, and to have got to a position.
+   * @returns whether it is
+   * @throws Problem when the position is still ahead
+   */
+  async reach(position: Timestamp | undefined): Promise<boolean> {
+    const since = performance.now();
+    for (;;) {
+      const waited = performance.now() - since;
+      const isAhead = position !== undefined && this.isAhead(position);
+      if (this.isCurrent && !isAhead) return true;
+      if (this.feed.standing.state === 'blind') return false;
+      if (isAhead && waited > BEHIND_MAX_MS) throw behindCursor();
+      if (!isAhead && waited > LATE_MAX_MS) return false;
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  private isAhead(position: Timestamp): boolean {
+    return !this.position || position.greaterThan(this.position);
+  }
+}

@@ -1,0 +1,22 @@
+/** Why a stream ends, as its last event says. */
+export const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
+export type EndReason = (typeof END_REASONS)[number];
+
+/** The events of a stream, as text/event-stream has them. A cursor makes an id, from which a caller resumes. */
+export const streamEvents = {
+  retry: (ms: number) => `retry: ${ms}\n`,
+  changes: (groups: readonly string[], cursor?: string) =>
+    event('changes', `{"data":[${groups.join(',')}]}`, cursor),
+  current: (ageMs: number, cursor: string) => event('current', ageText(ageMs), cursor),
+  late: (ageMs: number) => event('late', ageText(ageMs)),
+  end: (reason: EndReason) => event('end', JSON.stringify({ reason })),
+};
+
+/** @param data JSON, which has no line breaks */
+function event(name: string, data: string, cursor?: string): string {
+  return `event: ${name}\n${cursor === undefined ? '' : `id: ${cursor}\n`}data: ${data}\n\n`;
+}
+
+function ageText(ageMs: number): string {
+  return JSON.stringify({ ageMs: Math.ceil(ageMs) });
+}

@@ -1,0 +1,67 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { RequestLimit } from '../../api-keys/request-limit.js';
+import type { ApiRequest } from '../../http/api-request.js';
+import { Input } from '../../http/input/input.js';
+import { sendBody } from '../send-answer.js';
+import { ApiChanges, ApiStream } from './api-watch.decorator.js';
+import { ChangesService } from './changes.service.js';
+import { readCursor, type Cursor } from './cursor.js';
+import { StreamService } from './stream.service.js';
+import { noCursor } from './watch-problems.js';
+import { StreamQuery, WatchQuery } from './watch-query.dto.js';
+import { Watch } from './watch.js';
+
+@ApiTags('Markets')
+@Controller('v1/markets')
+export class WatchController {
+  constructor(
+    private readonly changes: ChangesService,
+    private readonly streams: StreamService,
+    private readonly limit: RequestLimit,
+  ) {}
+
+  @Get('changes')
+  @ApiChanges()
+  async listChanges(
+    @Input() query: WatchQuery,
+    @Req() request: ApiRequest,
+    @Res() response: Response,
+  ): Promise<void> {
+    const cursor = cursorIn('query', 'since', query.since);
+    const watch = await this.accept(request, query);
+    const body = await this.changes.answer(watch, cursor);
+    await sendBody(request, response, body, { 'Cache-Control': 'private, no-store' });
+  }
+
+  @Get('stream')
+  @ApiStream()
+  async streamChanges(
+    @Input() query: StreamQuery,
+    @Req() request: ApiRequest,
+    @Res() response: Response,
+  ): Promise<void> {
+    const { since, lastEventId, conflateMs } = query;
+    const cursor =
+      lastEventId === undefined
+        ? cursorIn('query', 'since', since)
+        : cursorIn('header', 'Last-Event-ID', lastEventId);
+    const watch = await this.accept(request, query);
+    await this.streams.open(request, response, { watch, cursor, conflateMs });
+  }
+
+  /** What is watched, once it is paid for. */
+  private async accept(request: ApiRequest, query: WatchQuery): Promise<Watch> {
+    const watch = new Watch(query.ids, query);
+    await this.limit.charge(request, watch.cost);
+    return watch;
+  }
+}
+
+function cursorIn(where: 'query' | 'header', name: string, text?: string): Cursor | undefined {
+  if (text === undefined) return undefined;
+  const cursor = readCursor(text);
+  if (!cursor) throw noCursor(where, name);
+  return cursor;
+}

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto';
+import { REPLACEMENT_CHARACTER } from '../cache/id-order.js';
+import { conditionsOf, type Condition } from '../market.filters.js';
+import { scopeKey, type Scope } from '../scope.js';
+import { WATCH_HASH_BYTES } from './cursor.js';
+
+/** Ids that one request is counted for. */
+const IDS_PER_REQUEST = 10;
+
+/** What a caller watches: events and fixtures, and which of their markets. */
+export class Watch {
+  /** The keys of its scopes, in the caller's order. */
+  readonly keys: readonly string[];
+  readonly conditions: readonly Condition[];
+  /** The same for the same ids, in whatever order, and the same filters. */
+  readonly hash: string;
+  /** The same for the same answers: the order of the ids counts, too. */
+  readonly signature: string;
+
+  constructor(
+    readonly scopes: readonly Scope[],
+    filters: Parameters<typeof conditionsOf>[0],
+  ) {
+    this.keys = scopes.map(scopeKey);
+    this.conditions = conditionsOf(filters);
+    this.hash = digest(this.keys.toSorted(), this.conditions);
+    this.signature = digest(this.keys, this.conditions);
+  }
+
+  /** Broken UTF-8 reads as U+FFFD: only MongoDB can tell the one from the other. */
+  get fitsMemory(): boolean {
+    return !JSON.stringify([this.keys, this.conditions]).includes(REPLACEMENT_CHARACTER);
+  }
+
+  /** How many requests it counts as. */
+  get cost(): number {
+    return Math.ceil(this.scopes.length / IDS_PER_REQUEST);
+  }
+}
+
+function digest(keys: readonly string[], conditions: readonly Condition[]): string {
+  const text = JSON.stringify([keys, conditions]);
+  return hash('sha256', text, 'hex').slice(0, 2 * WATCH_HASH_BYTES);
+}
