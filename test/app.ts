@@ -29,10 +29,10 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-/** The real application, listening, on a database of its own in the tests' MongoDB. */
+/** The real application, listening, on a database of its own in the tests' MongoDB; with a new key, if none is given. */
 export async function createTestApp(
   overrides: Partial<Config> = {},
-  options: AppOptions = {},
+  options: AppOptions & { readonly key?: string } = {},
 ): Promise<TestApp> {
   const config: Config = {
     ...new Config(),
@@ -52,7 +52,8 @@ export async function createTestApp(
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const { key } = await app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 });
+  const key =
+    options.key ?? (await app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 })).key;
   return {
     app,
     config,

@@ -155,6 +155,17 @@ describe('secondaries that lag', () => {
       expect(prices.filter((price) => price === NEW).length).toBeGreaterThan(prices.length / 2);
       expect(statuses).not.toContain(200);
       await service.getOpen('/health/ready').expect(200);
+
+      const { key } = service;
+      await service.close();
+      // One that has never seen the primary.
+      service = await createTestApp(
+        { mongodbUri: mongod.uri, cacheMaxMb: 0, dbInit: false },
+        { key },
+      );
+      const first = new Set<unknown>();
+      await until(async () => first.add(await priceOf(stored.path)).has(NEW), 5_000);
+      expect(first).not.toContain(OLD);
     },
     START_MS,
   );
