@@ -1,9 +1,11 @@
-import type {
-  Document,
-  MongoClient,
-  ServerDescription,
-  Timestamp,
-  TopologyDescription,
+import {
+  Binary,
+  type ClusterTime,
+  type Document,
+  type MongoClient,
+  type ServerDescription,
+  type Timestamp,
+  type TopologyDescription,
 } from 'mongodb';
 import type { ReadAfterTime } from './read-after-time.js';
 
@@ -35,7 +37,7 @@ export class Topology {
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
       this.heartbeats.set(address, heartbeatOf(reply));
-      this.readAfterTime.advance(reply['$clusterTime']);
+      this.readAfterTime.advance(clusterTimeOf(reply));
     });
   }
 
@@ -78,6 +80,14 @@ export class Topology {
 
 function serversOf({ servers }: TopologyDescription): ServerDescription[] {
   return [...servers.values()];
+}
+
+/** A monitor hands the signature's hash over as bytes, which sessions don't take. */
+function clusterTimeOf({ $clusterTime: time }: Document): ClusterTime | undefined {
+  if (!time?.signature) return time;
+  const { hash, keyId } = time.signature;
+  const asBinary = hash instanceof Uint8Array ? new Binary(hash) : hash;
+  return { ...time, signature: { hash: asBinary, keyId } };
 }
 
 function heartbeatOf({ lastWrite, primary }: Document): Heartbeat {
