@@ -1,15 +1,16 @@
 import { expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { ReadSlots } from './read-slots.js';
 
 it('gives a slot to the next, though one who waited for it has given up', async () => {
   const slots = new ReadSlots(1);
-  let finish = () => {};
-  const first = slots.run(1_000, () => new Promise<void>((resolve) => (finish = resolve)));
+  const held = new AbortController();
+  const first = slots.run(1_000, () => once(held.signal, 'abort'));
 
   await expect(slots.run(20, () => Promise.resolve())).rejects.toMatchObject({
     code: 'overloaded',
   });
-  finish();
+  held.abort();
   await first;
 
   await expect(slots.run(20, () => Promise.resolve('read'))).resolves.toBe('read');
