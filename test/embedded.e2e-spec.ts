@@ -2,12 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MongoClient } from 'mongodb';
+import { DEMO_KEY } from '../src/api-keys/demo-key.js';
+import { demoMarkets } from '../src/demo/demo-markets.js';
 import { findMongod } from '../src/embedded-mongod/find-mongod.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
@@ -318,5 +320,35 @@ describe('npm start and npm run cli', () => {
     await expectEnd(npm, () => npm.kill('SIGTERM'));
     expect(await listKeys()).toBe(beside);
     expect(await mongodPid()).toBe(0);
+  });
+
+  it('the server goes on when nothing can be written to stdout', async () => {
+    if (!existsSync('/dev/full')) return;
+    const port = await freePort();
+    const full = await open('/dev/full', 'w');
+    const server = spawn(process.execPath, ['dist/main.js'], {
+      stdio: ['ignore', full.fd, 'pipe'],
+      env: { ...process.env, ...env(), HOST: '127.0.0.1', PORT: String(port) },
+    });
+    processes.push(server);
+    // The demo's prices move once all has been said.
+    const first = demoMarkets()
+      .filter(({ marketMoment }) => marketMoment === 'live')
+      .slice(0, 7);
+    const prices = new Set(first.map(({ runners }) => String(runners[0]?.price)));
+    await until(async () => {
+      if (server.exitCode !== null) throw new Error(`ended with ${server.exitCode}`);
+      const url = `http://127.0.0.1:${port}/v1/markets/market/provider/nb-1001?marketMoment=live`;
+      const answer = await fetch(url, { headers: { 'X-API-Key': DEMO_KEY } }).catch(
+        () => undefined,
+      );
+      if (answer?.status !== 200) return false;
+      const { data } = (await answer.json()) as { data: { runners: { price: number }[] }[] };
+      return data.some(({ runners }) => !prices.has(String(runners[0]?.price)));
+    });
+    const exit = once(server, 'exit');
+    server.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+    await full.close();
   });
 });
