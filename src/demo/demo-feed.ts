@@ -6,7 +6,7 @@ import { demoMarkets } from './demo-markets.js';
 import { PriceWalk } from './price-walk.js';
 
 /** Mean time between two changes. Milliseconds. */
-const PAUSE_MS = 250;
+const PAUSE_MS = 200;
 const WRITE_WITHIN_MS = 2_000;
 
 /** Moves the prices of the demo's live markets, for as long as the database holds nothing else. */
@@ -67,7 +67,8 @@ export class DemoFeed {
   }
 
   private async moveOne(): Promise<void> {
-    const chosen = this.walks[Math.floor(Math.random() * this.walks.length)];
+    // The first fixtures, which a newcomer watches, move most often.
+    const chosen = this.walks[Math.floor(Math.random() ** 2 * this.walks.length)];
     const moves = chosen?.walk.step() ?? [];
     if (!chosen || moves.length === 0) return;
     const prices = moves.map(({ price }, index) => [`runners.$[runner${index}].price`, price]);

@@ -9,13 +9,17 @@ const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favico
 /** A route for each file of the page, read once at the start. */
 export function readyFiles(app: Express, directory: string, prefix: string): void {
   for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
-    const body = readFileSync(join(directory, name));
-    const headers = {
-      'Cache-Control': 'public, max-age=0',
-      ETag: `"${hash('sha1', body, 'base64url')}"`,
-    };
-    app.get(`${prefix}/${name}`, (_request: Request, response: Response) => {
-      response.set(headers).type(extname(name)).send(body);
-    });
+    readyFile(app, `${prefix}/${name}`, name, readFileSync(join(directory, name)));
   }
+}
+
+/** A route whose answer never changes. The file's name tells its type. */
+export function readyFile(app: Express, path: string, name: string, body: Buffer): void {
+  const headers = {
+    'Cache-Control': 'public, max-age=0',
+    ETag: `"${hash('sha1', body, 'base64url')}"`,
+  };
+  app.get(path, (_request: Request, response: Response) => {
+    response.set(headers).type(extname(name)).send(body);
+  });
 }

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient, type Collection } from 'mongodb';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { demoMarkets, type DemoMarket } from '../../src/demo/demo-markets.js';
+import { freePort } from '../../src/embedded-mongod/free-port.js';
+import { startServer, type ServerProcess } from '../server-process.js';
+import { findChromium } from './find-chromium.js';
+
+const START_MS = 60_000;
+/** From a write in MongoDB to the page. */
+const SHOWN_WITHIN = { timeout: 2_000 };
+
+const executablePath = findChromium();
+
+let folder: string;
+let env: Record<string, string>;
+let service: ServerProcess;
+let client: MongoClient;
+let markets: Collection<DemoMarket>;
+let browser: Browser;
+let page: Page;
+const complaints: string[] = [];
+const origins = new Set<string>();
+
+(executablePath ? describe : describe.skip)('/docs/live in Chromium', () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'markets-odds-live-'));
+    env = { EMBEDDED_DB_PATH: folder, DEMO_FEED: 'false', PORT: String(await freePort()) };
+    service = await startServer(env);
+    const { port } = JSON.parse(await readFile(join(folder, 'embedded.json'), 'utf8'));
+    client = await MongoClient.connect(`mongodb://127.0.0.1:${port}/?replicaSet=embedded`);
+    markets = client.db('markets-odds').collection('markets');
+    browser = await chromium.launch({ executablePath });
+    page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    page.on('pageerror', ({ message }) => complaints.push(message));
+    page.on('request', (request) => origins.add(new URL(request.url()).origin));
+  }, START_MS);
+
+  afterAll(async () => {
+    await browser?.close();
+    await client?.close();
+    await service?.stop('SIGTERM');
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }, START_MS);
+
+  it('shows the demo without a click, and changes as they are written', async () => {
+    const shown = demoMarkets().filter(isShown);
+    const [market] = shown;
+    if (!market) throw new Error('no demo market');
+    await page.goto(`${service.url}/docs/live`);
+    await board()
+      .nth(shown.length - 1)
+      .waitFor();
+    expect(await board().count()).toBe(shown.length);
+    await page.getByText('Current').waitFor();
+
+    const price = page.locator(`[data-id="${String(market._id)}"] .price`).first();
+    for (const [value, className] of [
+      [7.31, 'price up'],
+      [1.02, 'price down'],
+    ] as const) {
+      await markets.updateOne({ _id: market._id }, { $set: { 'runners.0.price': value } });
+      await price.getByText(value.toFixed(2)).waitFor(SHOWN_WITHIN);
+      expect(await price.getAttribute('class')).toBe(className);
+    }
+
+    await markets.deleteOne({ _id: market._id });
+    await price.waitFor({ ...SHOWN_WITHIN, state: 'detached' });
+    await markets.insertOne(market);
+    await price.waitFor(SHOWN_WITHIN);
+    expect(await page.evaluate('document.body.scrollWidth <= innerWidth')).toBe(true);
+    expect([...origins].filter((origin) => origin !== 'null')).toEqual([service.url]);
+  });
+
+  it('comes back by itself when the service does, and has missed nothing', async () => {
+    await service.stop('SIGTERM');
+    await page.getByText('Reconnecting').waitFor();
+    service = await startServer({ ...env, DEMO_FEED: 'true' });
+    await page.getByText('Current').waitFor();
+    await page.locator('.up').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says why it is refused', async () => {
+    await page.getByText('What to watch').click();
+    await page.getByLabel('API key').fill('mos_wrong');
+    await page.getByRole('button').click();
+    const state = page.getByRole('status');
+    await state.and(page.locator('[data-state="refused"]')).waitFor();
+    expect(await state.textContent()).toMatch(/key/i);
+    expect(await board().count()).toBe(0);
+  });
+});
+
+function board() {
+  return page.locator('.market');
+}
+
+function isShown({ fixtureId, marketMoment }: DemoMarket): boolean {
+  return marketMoment === 'live' && /^demo-fixture-[12]$/.test(fixtureId);
+}
