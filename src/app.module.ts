@@ -13,6 +13,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
 import { MemoryMetrics } from './telemetry/memory-metrics.js';
+import { WatchMetrics } from './telemetry/watch-metrics.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
@@ -34,6 +35,7 @@ export class AppModule {
       providers: [
         KeyChanges,
         MemoryMetrics,
+        WatchMetrics,
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_PIPE, useClass: InputPipe },

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpServerAdapter } from './http/http-server.js';
 import { releaseSignals } from './early-signals.js';
+import { StreamHub } from './markets/watch/stream-hub.js';
 import { ReadinessService } from './health/readiness.service.js';
 
 /** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
@@ -34,6 +35,7 @@ export function shutDownOnSignal(app: NestExpressApplication, last: () => Promis
   };
   const shutDown = async () => {
     app.get(ReadinessService).shutDown();
+    void app.get(StreamHub).drain();
     (app.getHttpAdapter() as unknown as HttpServerAdapter).keepsConnections = false;
     await delay(STILL_LISTENING_MS);
     const closed = new Promise((resolve) => server.close(resolve));

@@ -2,10 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { initDatabase } from '../src/database/init.js';
 import type { Market } from '../src/markets/market.schema.js';
+import { StreamHub } from '../src/markets/watch/stream-hub.js';
+import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
+import { until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
 let service: TestApp;
@@ -82,6 +87,107 @@ describe('GET /v1/markets/changes', () => {
   });
 });
 
+describe('both', () => {
+  it('refuse what is no cursor, and name where it stood', async () => {
+    const query = `eventId=${randomUUID()}`;
+    const cursor: string = (await changes(query)).meta.cursor;
+    const broken = cursor.replace(/^../, 'zz');
+    for (const path of ['changes', 'stream']) {
+      const { body } = await service
+        .get(`/v1/markets/${path}?${query}&since=${broken}`)
+        .expect(400);
+      expect(body.errors).toEqual([expect.objectContaining({ in: 'query', name: 'since' })]);
+    }
+    const { body } = await service
+      .get(`/v1/markets/stream?${query}`)
+      .set('Last-Event-ID', broken)
+      .expect(400);
+    expect(body.errors).toEqual([expect.objectContaining({ in: 'header', name: 'Last-Event-ID' })]);
+  });
+
+  it('name the id that has too much', async () => {
+    const [eventId, other] = [randomUUID(), randomUUID()];
+    await markets().insertMany(
+      Array.from({ length: 2_001 }, () => aMarket({ eventId })) as never[],
+    );
+    await told();
+    for (const path of ['changes', 'stream']) {
+      const query = `eventId=${other}&eventId=${eventId}`;
+      const { body } = await service.get(`/v1/markets/${path}?${query}`).expect(400);
+      expect(body.code).toBe('too_much_data');
+      expect(body.detail).toContain(eventId);
+    }
+  });
+
+  it('cost one request for every ten ids begun, all or nothing', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'limited', rateLimit: 7 });
+    const ids = Array.from({ length: 21 }, () => `eventId=${randomUUID()}`).join('&');
+    const ask = () => fetch(`${service.url}/v1/markets/changes?${ids}&api_key=${key}`);
+    const left = async () => {
+      const answer = await ask();
+      return [answer.status, /r=(\d+)/.exec(answer.headers.get('RateLimit') ?? '')?.[1]];
+    };
+    expect(await left()).toEqual([200, '4']);
+    expect(await left()).toEqual([200, '1']);
+    expect((await left())[0]).toBe(429);
+  });
+});
+
+describe('GET /v1/markets/changes, resets:', () => {
+  it('a cursor of other ids or filters', async () => {
+    const [eventId, other] = [randomUUID(), randomUUID()];
+    await stored({ eventId });
+    const { meta } = await changes(`eventId=${other}`);
+    const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
+    expect(data).toEqual([expect.objectContaining({ eventId, reset: true })]);
+    const filtered = await changes(`eventId=${other}&marketMoment=live&since=${meta.cursor}`);
+    expect(filtered.data).toEqual([expect.objectContaining({ reset: true })]);
+  });
+
+  it('a cursor from before the collection was dropped', async () => {
+    const eventId = randomUUID();
+    await stored({ eventId });
+    const { meta } = await changes(`eventId=${eventId}`);
+    await markets().drop();
+    const [one] = await stored({ eventId });
+    const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
+    expect(data).toEqual([{ eventId, reset: true, changed: [shown(one ?? {})], removed: [] }]);
+  });
+
+  it('nothing after a restart, but for what nobody knows', async () => {
+    const [eventId, elsewhere] = [randomUUID(), randomUUID()];
+    await initDatabase(service.database.connection);
+    const [one, two, three] = await stored({ eventId }, { eventId }, { eventId });
+    const query = `eventId=${eventId}&eventId=${elsewhere}`;
+    const { meta } = await changes(query);
+    await markets().updateOne({ _id: one?._id as never }, { $set: { name: 'new' } });
+    await markets().updateOne({ _id: two?._id as never }, { $set: { eventId: elsewhere } });
+    await markets().deleteOne({ _id: three?._id as never });
+    const { mongodbUri } = service.config;
+    const restarted = await createTestApp({ mongodbUri, dbInit: false });
+    try {
+      const path = `/v1/markets/changes?${query}&since=${meta.cursor}`;
+      const { body } = await restarted.get(path).expect(200);
+      expect(body.data).toEqual([
+        {
+          eventId,
+          reset: false,
+          changed: [{ ...shown(one ?? {}), name: 'new' }],
+          removed: expect.arrayContaining([two?._id, three?._id]),
+        },
+        {
+          eventId: elsewhere,
+          reset: false,
+          changed: [{ ...shown(two ?? {}), eventId: elsewhere }],
+          removed: [],
+        },
+      ]);
+    } finally {
+      await restarted.close();
+    }
+  });
+});
+
 describe('GET /v1/markets/stream', () => {
   it('begins with a snapshot, then tells each change', async () => {
     const eventId = randomUUID();
@@ -100,4 +206,173 @@ describe('GET /v1/markets/stream', () => {
       { eventId, reset: false, changed: [{ ...shown(one ?? {}), name: 'new' }], removed: [] },
     ]);
   });
+
+  it('is sent as it is, with headers against whoever would keep it', async () => {
+    const stream = await open(`eventId=${randomUUID()}`, { 'Accept-Encoding': 'gzip, br' });
+    expect(stream.response.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'private, no-store, no-transform',
+      'x-accel-buffering': 'no',
+    });
+    expect(stream.response.headers['content-encoding']).toBeUndefined();
+    await stream.named('current');
+    expect(stream.retryMs).toBeGreaterThanOrEqual(500);
+    expect(stream.retryMs).toBeLessThanOrEqual(3_000);
+  });
+
+  it.each(['HEAD', 'POST', 'OPTIONS'])('is no place for %s', async (method) => {
+    const url = `${service.url}/v1/markets/stream?eventId=a&api_key=${service.key}`;
+    const answer = await fetch(url, { method });
+    expect([answer.status, answer.headers.get('Allow')]).toEqual([405, 'GET']);
+  });
+
+  it('goes on from the id of an event, which goes before `since`', async () => {
+    const eventId = randomUUID();
+    const [one, two] = await stored({ eventId }, { eventId });
+    const stream = await open(`eventId=${eventId}`);
+    const { id = '' } = await stream.named('current');
+    stream.close();
+    await markets().updateOne({ _id: one?._id as never }, { $set: { name: 'new' } });
+    await markets().deleteOne({ _id: two?._id as never });
+    const { meta } = await changes(`eventId=${eventId}`);
+    const resumed = await open(`eventId=${eventId}&since=${meta.cursor}`, { 'Last-Event-ID': id });
+    await resumed.named('current');
+    expect(resumed.events.map(({ event, data }) => [event, data.data])).toEqual([
+      [
+        'changes',
+        [
+          {
+            eventId,
+            reset: false,
+            changed: [{ ...shown(one ?? {}), name: 'new' }],
+            removed: [two?._id],
+          },
+        ],
+      ],
+      ['current', undefined],
+    ]);
+  });
+
+  it('tells what no longer meets the filters, and is silent of what never did', async () => {
+    const eventId = randomUUID();
+    const [one, two] = await stored(
+      { eventId, marketMoment: 'live' },
+      { eventId, marketMoment: 'live' },
+    );
+    await markets().updateOne({ _id: two?._id as never }, { $set: { marketMoment: 'prelive' } });
+    await told();
+    const stream = await open(`eventId=${eventId}&marketMoment=live`);
+    const { id } = await stream.named('current');
+    await markets().updateOne({ _id: two?._id as never }, { $set: { name: 'silent' } });
+    await markets().updateOne({ _id: one?._id as never }, { $set: { marketMoment: 'prelive' } });
+    const change = await stream.event((event) => event.id !== undefined && event.id !== id);
+    expect(change.data.data).toEqual([{ eventId, reset: false, changed: [], removed: [one?._id] }]);
+  });
+
+  it('goes on with a reset after a drop', async () => {
+    const eventId = randomUUID();
+    await stored({ eventId });
+    const stream = await open(`eventId=${eventId}`);
+    await stream.named('current');
+    await markets().drop();
+    const reset = await stream.event(({ id, data }) => !!id && data.data?.[0]?.reset === true);
+    expect(reset.data.data).toEqual([{ eventId, reset: true, changed: [], removed: [] }]);
+    const [one] = await stored({ eventId });
+    await stream.event(({ data }) => data.data?.[0]?.changed.length === 1 && !data.data[0].reset);
+    expect(stream.markets.of(`eventId:${eventId}`)).toEqual([shown(one ?? {})]);
+  });
+
+  it('conflates for as long as the caller wants', async () => {
+    const eventId = randomUUID();
+    await stored({ eventId });
+    const stream = await open(`eventId=${eventId}&conflateMs=600`);
+    const { id: first } = await stream.named('current');
+    for (let price = 2; price < 12; price += 1) {
+      await markets().updateOne({ eventId }, { $set: { 'runners.0.price': price } });
+      await told();
+    }
+    await stream.event(({ data }) => data.data?.[0]?.changed[0]?.runners[0]?.price === 11);
+    const told10 = stream.events.filter(
+      ({ event, id }) => event === 'changes' && id && id !== first,
+    );
+    expect(told10.length).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('a stream that is refused', () => {
+  it('is one more than its key may have; others stay', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', streams: 2 });
+    const query = `eventId=${randomUUID()}`;
+    const held = [await open(query, {}, key), await open(query, {}, key)];
+    const refused = await open(query, {}, key);
+    expect(refused.response.statusCode).toBe(429);
+    expect(held.map(({ isOver }) => isOver)).toEqual([false, false]);
+    held[0]?.close();
+    await until(async () => (await open(query, {}, key)).response.statusCode === 200);
+  });
+
+  it('is one more than the process may have, or any where there is no room', async () => {
+    const { mongodbUri } = service.config;
+    const small = await createTestApp({ mongodbUri, dbInit: false, streamsMax: 0 });
+    try {
+      await small.get(`/v1/markets/changes?eventId=a`).expect(200);
+      const { body } = await small.get(`/v1/markets/stream?eventId=a`).expect(503);
+      expect(body.code).toBe('overloaded');
+    } finally {
+      await small.close();
+    }
+  });
+});
+
+describe('a stream ends', () => {
+  it('when its key is revoked', async () => {
+    const keys = service.app.get(ApiKeysService);
+    const { key, id } = await keys.create({ name: 'short' });
+    const stream = await open(`eventId=${randomUUID()}`, {}, key);
+    await stream.named('current');
+    const revokedAt = performance.now();
+    await keys.revoke(id);
+    const end = await stream.named('end');
+    expect(end.data).toEqual({ reason: 'key' });
+    expect(end.at - revokedAt).toBeLessThan(2_000);
+    await stream.over();
+  });
+
+  it('when it grows above what may be watched', async () => {
+    const eventId = randomUUID();
+    const many = Array.from({ length: 1_999 }, () => aMarket({ eventId }));
+    await markets().insertMany(many as never[]);
+    await told();
+    const stream = await open(`eventId=${eventId}`);
+    await stream.named('current');
+    await stored({ eventId }, { eventId }, { eventId });
+    expect((await stream.named('end')).data).toEqual({ reason: 'size' });
+  });
+
+  it('when the process shuts down, as its last word', async () => {
+    const { mongodbUri } = service.config;
+    const other = await createTestApp({ mongodbUri, dbInit: false });
+    const headers = { 'X-API-Key': other.key };
+    const stream = await StreamClient.open(`${other.url}/v1/markets/stream?eventId=a`, headers);
+    await stream.named('current');
+    await other.app.get(StreamHub).drain();
+    await stream.over();
+    expect(stream.events.at(-1)).toMatchObject({ event: 'end', data: { reason: 'draining' } });
+    await other.get('/v1/markets/stream?eventId=a').expect(503);
+    await other.close();
+  });
+});
+
+it('streams are counted, logged once and no part of the request histogram', async () => {
+  const stream = await open(`eventId=${randomUUID()}`);
+  await stream.named('current');
+  const line = () => service.logged.find((text) => text.includes('"endReason":"left"'));
+  stream.close();
+  await until(() => line() !== undefined);
+  expect(JSON.parse(line() ?? '')).toMatchObject({ route: '/v1/markets/stream', status: 200 });
+  const metrics = await service.app.get(Metrics).registry.metrics();
+  expect(metrics).toMatch(/streams_ended_total{reason="left"} [1-9]/);
+  expect(metrics).not.toMatch(
+    /duration_seconds_count{method="GET",route="\/v1\/markets\/stream",status="200"}/,
+  );
 });

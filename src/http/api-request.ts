@@ -26,8 +26,8 @@ export interface ApiRequest extends Request {
   isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
-  /** Whether it was answered with a stream, which has no duration to speak of. */
-  isStream?: boolean;
+  /** What came of it, if it was answered with a stream. */
+  stream?: StreamOutcome;
   apiKey?: ApiKey;
   /** What it was answered with when it failed: for the log. */
   problem?: ProblemCode;
@@ -35,4 +35,11 @@ export interface ApiRequest extends Request {
   authFailure?: string;
   /** What the answer was made from: for the log. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
+}
+
+export interface StreamOutcome {
+  /** Events written so far. */
+  readonly events: number;
+  /** Why it ended; undefined: the client left. */
+  readonly reason: string | undefined;
 }

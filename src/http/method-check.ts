@@ -2,15 +2,20 @@ import type { Express, NextFunction, Request, Response } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 import { findRoute } from './routes.js';
 
+/** A stream has no end that a HEAD request could stand for. */
+const GET_ONLY = '/v1/markets/stream';
+
 /** Every route here is a read: other methods are refused before anything else is looked at, Express' own OPTIONS included. */
 export function methodCheck(app: Express) {
   return (request: Request, _response: Response, next: NextFunction): void => {
-    if (request.method === 'GET' || request.method === 'HEAD') {
+    const isGetOnly = request.path === GET_ONLY;
+    if (request.method === 'GET' || (request.method === 'HEAD' && !isGetOnly)) {
       next();
       return;
     }
     // For log and metrics.
     request.route = findRoute(app, request.path);
-    throw request.route ? methodNotAllowed() : notFound();
+    if (!request.route) throw notFound();
+    throw isGetOnly ? methodNotAllowed(['GET']) : methodNotAllowed();
   };
 }

@@ -123,8 +123,8 @@ export function notFound(): Problem {
   return new Problem('not_found', 'There is nothing at this path.');
 }
 
-export function methodNotAllowed(): Problem {
-  return new Problem('method_not_allowed', 'Only GET and HEAD are offered here.', {
-    headers: { Allow: 'GET, HEAD' },
+export function methodNotAllowed(allowed = ['GET', 'HEAD']): Problem {
+  return new Problem('method_not_allowed', `Only ${allowed.join(' and ')} are offered here.`, {
+    headers: { Allow: allowed.join(', ') },
   });
 }

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 const REQUEST_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 2.5,
 ];
+const STREAM_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 1, 10];
 const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
 /** Why keys are refused, as in the log. */
@@ -94,6 +95,30 @@ export class Metrics {
     'change_feed_majority_lag_seconds',
     'How long the primary has had writes that a majority of the members has not; 0 while it has none.',
   );
+
+  readonly streamsOpen = this.gauge('streams_open', 'Streams of changes that are open.');
+  readonly streamsOpened = this.counter('streams_opened_total', 'Streams of changes opened.');
+  readonly streamsEnded = new Counter({
+    name: 'streams_ended_total',
+    help: 'Streams of changes that ended, by why.',
+    labelNames: ['reason'] as const,
+    registers: [this.registry],
+  });
+  readonly streamEvents = this.counter(
+    'stream_events_total',
+    'Events with changes written to streams.',
+  );
+  readonly streamConflated = this.counter(
+    'stream_changes_conflated_total',
+    'Changes that a stream was told together with others, beyond the first.',
+  );
+  readonly streamLag = new Histogram({
+    name: 'stream_lag_seconds',
+    help: 'Time from a commit in MongoDB until it was written to a stream.',
+    buckets: STREAM_BUCKETS,
+    registers: [this.registry],
+  });
+  readonly watchBytes = this.gauge('watch_bytes', 'Memory held by events and fixtures watched.');
 
   readonly mongodbUp = this.gauge('mongodb_up', '1 while some MongoDB server can be read, else 0.');
   readonly poolConnections = this.gauge(

@@ -49,11 +49,14 @@ export class RequestLog implements RequestObserver {
     this.logger.warn({ code, count }, 'Requests fail: MongoDB is away or too slow');
   }
 
-  private count({ authFailure, code, keyId, source, status, ...rest }: RequestOutcome): void {
+  private count({ authFailure, code, endReason, keyId, source, status, ...rest }: RequestOutcome) {
     const { metrics } = this;
     // Callers can make methods up.
     const method = rest.method === 'GET' || rest.method === 'HEAD' ? rest.method : 'other';
-    metrics.requests.observe({ method, route: rest.route, status }, rest.durationMs / 1000);
+    // A stream has no duration that would tell how fast requests are answered.
+    if (endReason === undefined) {
+      metrics.requests.observe({ method, route: rest.route, status }, rest.durationMs / 1000);
+    }
     if (source === 'memory') metrics.cacheHits.inc();
     if (source === 'database') metrics.cacheMisses.inc();
     if (authFailure) metrics.authFailures.inc({ reason: authFailure });

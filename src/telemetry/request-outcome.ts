@@ -22,12 +22,15 @@ export interface RequestOutcome {
   readonly authFailure?: string;
   readonly source?: 'memory' | 'database';
   readonly items?: number;
+  /** Of a stream: the events that were written, and why it ended. */
+  readonly events?: number;
+  readonly endReason?: string;
   /** Whether the client left before the whole answer was sent. */
   readonly aborted?: boolean;
 }
 
 export function outcomeOf(request: ApiRequest, response: Response): RequestOutcome {
-  const { apiKey, authFailure, method, problem, requestId, served, startedAt } = request;
+  const { apiKey, authFailure, method, problem, requestId, served, startedAt, stream } = request;
   return {
     requestId,
     method,
@@ -38,6 +41,7 @@ export function outcomeOf(request: ApiRequest, response: Response): RequestOutco
     ...(apiKey && { keyId: apiKey.id }),
     ...(authFailure && { authFailure }),
     ...served,
+    ...(stream && { events: stream.events, endReason: stream.reason ?? 'left' }),
     ...(!response.writableFinished && { aborted: true }),
   };
 }

@@ -92,6 +92,8 @@ export function traceRequests() {
     const parent = propagation.extract(ROOT_CONTEXT, request.headers, traceHeaders);
     const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, parent);
     response.once('close', () => {
+      // A span of an hour would hide all others: one that is not ended is not sent.
+      if (request.stream) return;
       const { keyId, method, requestId, route, source, status } = outcomeOf(request, response);
       span.updateName(`${method} ${route}`);
       span.setAttributes({

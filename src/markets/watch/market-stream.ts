@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import type { Timestamp } from 'mongodb';
-import { streamEvents, type EndReason } from './stream-events.js';
+import type { StreamOutcome } from '../../http/api-request.js';
+import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
 import type { WatchCuts } from './watch-cuts.js';
 import type { Watch } from './watch.js';
@@ -29,7 +30,7 @@ export interface StreamContext {
  * One caller's stream. It has a position and no queue: what is new since then is cut when its socket takes it, so that
  * a slow reader gets the newest state.
  */
-export class MarketStream {
+export class MarketStream implements StreamOutcome {
   readonly openedAt = performance.now();
   private readonly endsAt: number;
   /** Of each id, where the snapshot or what was missed was cut. */
@@ -48,7 +49,8 @@ export class MarketStream {
   private isLate = false;
   private provenAt: number;
   private timer: NodeJS.Timeout | undefined;
-  reason: EndReason | 'unread' | 'left' | undefined;
+  reason: StreamEnd | undefined;
+  events = 0;
 
   constructor(
     readonly options: StreamOptions,
@@ -184,6 +186,7 @@ export class MarketStream {
 
   private write(text: string): void {
     this.lastEventAt = performance.now();
+    this.events += 1;
     if (!this.options.response.write(text)) this.blockedSince ??= this.lastEventAt;
   }
 }

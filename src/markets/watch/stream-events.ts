@@ -2,6 +2,10 @@
 export const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
+/** Why a stream ended: callers who don't read or leave are told nothing. */
+export const STREAM_ENDS = [...END_REASONS, 'unread', 'left'] as const;
+export type StreamEnd = (typeof STREAM_ENDS)[number];
+
 /** The events of a stream, as text/event-stream has them. A cursor makes an id, from which a caller resumes. */
 export const streamEvents = {
   retry: (ms: number) => `retry: ${ms}\n`,

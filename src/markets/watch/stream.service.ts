@@ -60,7 +60,6 @@ export class StreamService {
 
   private start(request: ApiRequest, response: Response, wish: StreamWish): void {
     const { watch, cursor, conflateMs } = wish;
-    request.isStream = true;
     response.writeHead(200, { ...request.answerHeaders, ...HEADERS });
     const stream = this.hub.open({
       watch,
@@ -69,6 +68,7 @@ export class StreamService {
       since: cursor?.watchHash === watch.hash ? cursor.position : undefined,
       conflateMs,
     });
+    request.stream = stream;
     response.once('close', () => this.hub.close(stream));
   }
 }
