@@ -2,7 +2,7 @@ import type { ApiRequest, RawQuery } from '../api-request.js';
 import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
 import type { RequestFault } from '../problem.js';
-import { valueOf, Wrong, type Parameter } from './parameter.js';
+import type { Parameter } from './parameter.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
 const SHOWN_NAME = /^[^%\p{C}]{0,64}$/u;
@@ -15,7 +15,7 @@ const NOT_UTF8 = 'must be valid percent-encoded UTF-8';
 /** The query as a whole. */
 const QUERY = '?';
 
-/** The values that parameters have in a request, by property; and every fault that was found. */
+/** The values that parameters have in a request, by property; and every fault that no rule over a value can see. */
 export interface ReadInput {
   readonly values: Record<string, unknown>;
   readonly faults: RequestFault[];
@@ -33,20 +33,23 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
   return input;
 }
 
-function readPath({ params, hasBrokenPath }: ApiRequest, parameter: Parameter, input: ReadInput) {
-  let text: string | undefined;
+function readPath(
+  { params, hasBrokenPath }: ApiRequest,
+  { name, property }: Parameter,
+  input: ReadInput,
+) {
   try {
-    if (!hasBrokenPath) text = decodeURIComponent(String(params[parameter.name]));
+    if (hasBrokenPath) throw new URIError();
+    input.values[property] = decodeURIComponent(String(params[name]));
   } catch {
-    // Told below.
+    input.faults.push({ in: 'path', name, detail: NOT_UTF8 });
   }
-  note(parameter, text === undefined ? new Wrong(NOT_UTF8) : parameter.parse(text), input);
 }
 
 /** An empty header counts as none. */
-function readHeader({ headers }: ApiRequest, parameter: Parameter, input: ReadInput) {
-  const text = headers[parameter.name.toLowerCase()];
-  if (text) note(parameter, parameter.parse(String(text)), input);
+function readHeader({ headers }: ApiRequest, { name, property }: Parameter, input: ReadInput) {
+  const text = headers[name.toLowerCase()];
+  if (text) input.values[property] = String(text);
 }
 
 function readQuery(
@@ -54,14 +57,18 @@ function readQuery(
   parameters: ReadonlyMap<string, Parameter>,
   input: ReadInput,
 ) {
+  const fault = (name: string, detail: string) => input.faults.push({ in: 'query', name, detail });
   const unknown: string[] = [];
   for (const [name, texts] of groupByName(request.rawQuery)) {
     const parameter = parameters.get(name);
     if (!parameter) unknown.push(name);
-    else note(parameter, texts ? valueOf(parameter, texts) : new Wrong(NOT_UTF8), input);
+    else if (!texts) fault(name, NOT_UTF8);
+    else if (texts.includes('')) fault(name, 'must not be empty: leave it out instead');
+    else if (parameter.maxItems !== undefined) input.values[parameter.property] = texts;
+    else if (texts.length > 1) fault(name, 'must not be repeated');
+    else input.values[parameter.property] = (parameter.convert ?? String)(texts[0]);
   }
   const allowed = [...parameters.keys(), API_KEY_QUERY].join(', ');
-  const fault = (name: string, detail: string) => input.faults.push({ in: 'query', name, detail });
   for (const name of unknown.slice(0, UNKNOWN_TOLD_MAX)) {
     fault(echo(name, request), `is not known: allowed are ${allowed}`);
   }
@@ -81,11 +88,6 @@ function groupByName(pairs: RawQuery): Map<string, [string, ...string[]] | undef
     else if (!byName.has(name)) byName.set(name, [text]);
   }
   return byName;
-}
-
-function note({ property, ...parameter }: Parameter, value: unknown, input: ReadInput): void {
-  if (!(value instanceof Wrong)) input.values[property] = value;
-  else input.faults.push({ in: parameter.in, name: parameter.name, detail: value.detail });
 }
 
 /** A name as the error may show it: not when it may hold a key. */

@@ -1,7 +1,6 @@
+import { ArrayMaxSize, ArrayMinSize, ValidateIf, type ValidationOptions } from 'class-validator';
 import type { RawQuery } from '../../http/api-request.js';
-import type { CheckedInput } from '../../http/input/input.pipe.js';
 import { HeaderText, QueryInteger, QueryText, QueryTexts } from '../../http/input/parameters.js';
-import type { RequestFault } from '../../http/problem.js';
 import { MarketFilters } from '../markets-query.dto.js';
 import { isScopeField, SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 
@@ -12,8 +11,17 @@ const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to t
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
 const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} of both together.`;
 
+const TOGETHER: ValidationOptions = {
+  message: `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`,
+  context: { in: 'query', name: 'fixtureId' },
+};
+
+/** Too many of one name are told by themselves. */
+const hasFewOfEach = (query: WatchQuery) =>
+  SCOPE_FIELDS.every((field) => (query[field]?.length ?? 0) <= WATCHED_MAX);
+
 /** Which markets are watched, and since when. Whether `since` is a cursor is for the watch to judge. */
-export class WatchQuery extends MarketFilters implements CheckedInput {
+export class WatchQuery extends MarketFilters {
   @QueryTexts({
     description: `The service's own fixture id. ${HOW_MANY}`,
     example: 'demo-fixture-1',
@@ -28,14 +36,14 @@ export class WatchQuery extends MarketFilters implements CheckedInput {
   readonly since?: string;
 
   /** What is watched, in the order of the query. */
-  ids: readonly Scope[] = [];
+  @ValidateIf(hasFewOfEach)
+  @ArrayMinSize(1, TOGETHER)
+  @ArrayMaxSize(WATCHED_MAX, TOGETHER)
+  readonly ids: readonly Scope[];
 
-  check(query: RawQuery, faulty: ReadonlySet<string>): readonly RequestFault[] {
+  constructor(query: RawQuery = []) {
+    super();
     this.ids = query.flatMap(([name, id]) => (isScopeField(name) ? [scopeOf(name, id)] : []));
-    const isGood = this.ids.length >= 1 && this.ids.length <= WATCHED_MAX;
-    if (isGood || SCOPE_FIELDS.some((field) => faulty.has(field))) return [];
-    const detail = `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`;
-    return [{ in: 'query', name: 'fixtureId', detail }];
   }
 }
 
