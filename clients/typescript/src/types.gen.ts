@@ -39,7 +39,7 @@ export type ProblemBody = {
     /**
      * Stable name of the kind of problem, for programs.
      */
-    code: 'invalid_request' | 'ambiguous_credentials' | 'unauthorized' | 'not_found' | 'method_not_allowed' | 'rate_limited' | 'internal_error' | 'database_unavailable' | 'overloaded' | 'database_timeout';
+    code: 'invalid_request' | 'ambiguous_credentials' | 'too_much_data' | 'unauthorized' | 'not_found' | 'method_not_allowed' | 'rate_limited' | 'too_many_streams' | 'internal_error' | 'database_unavailable' | 'changes_unavailable' | 'overloaded' | 'database_timeout';
     /**
      * Id of the request, as in the X-Request-Id header and in the log.
      */
@@ -156,6 +156,51 @@ export type MarketsPage = {
      * Where the page stands in the whole list.
      */
     meta: PageMeta;
+};
+
+export type ChangesGroup = {
+    /**
+     * The fixture id that it is about, if it was asked for by that name.
+     */
+    fixtureId?: string;
+    /**
+     * The event id that it is about, if it was asked for by that name.
+     */
+    eventId?: string;
+    /**
+     * Whether `changed` is all there is: drop what you have of this id.
+     */
+    reset: boolean;
+    /**
+     * Markets as they are now: put them by `_id`.
+     */
+    changed: Array<Market>;
+    /**
+     * The `_id`s of markets that are gone: delete them. You may never have had some.
+     */
+    removed: Array<string>;
+};
+
+export type ChangesMeta = {
+    /**
+     * Opaque: ask with it as `since` for what is new from here on.
+     */
+    cursor: string;
+    /**
+     * Everything written earlier than so many milliseconds before the answer is in it.
+     */
+    ageMs: number;
+};
+
+export type Changes = {
+    /**
+     * One group for each id with news, in the order asked; without `since` for each.
+     */
+    data: Array<ChangesGroup>;
+    /**
+     * How far this is.
+     */
+    meta: ChangesMeta;
 };
 
 export type LiveState = {
@@ -452,6 +497,212 @@ export type ByFixtureResponses = {
 };
 
 export type ByFixtureResponse = ByFixtureResponses[keyof ByFixtureResponses];
+
+export type ListChangesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only markets of these moments.
+         */
+        marketMoment?: Array<'live' | 'prelive'>;
+        /**
+         * Only markets of these types.
+         */
+        marketType?: Array<'BTTS' | 'MATCH_ODDS' | 'OVER_UNDER' | 'DOUBLE_CHANCE' | 'UNDER_OVER_HT'>;
+        /**
+         * Only markets in these states, such as `OPEN` or `SUSPENDED`; compared exactly.
+         */
+        marketStatus?: Array<string>;
+        /**
+         * Only markets of these odds providers; names are compared exactly.
+         */
+        provider?: Array<string>;
+        /**
+         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         */
+        fixtureId?: Array<string>;
+        /**
+         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         */
+        eventId?: Array<string>;
+        /**
+         * Only what is new since then: the `cursor` (or the `id` of an event) of an earlier answer to the same question.
+         */
+        since?: string;
+    };
+    url: '/v1/markets/changes';
+};
+
+export type ListChangesErrors = {
+    /**
+     * `invalid_request`: Invalid request; `ambiguous_credentials`: Ambiguous credentials; `too_much_data`: Too much data
+     */
+    400: ProblemBody;
+    /**
+     * `unauthorized`: Unauthorized
+     */
+    401: ProblemBody;
+    /**
+     * `not_found`: Not found
+     */
+    404: ProblemBody;
+    /**
+     * `method_not_allowed`: Method not allowed
+     */
+    405: ProblemBody;
+    /**
+     * `invalid_request`: The request did not arrive in time
+     */
+    408: ProblemBody;
+    /**
+     * `invalid_request`: Chunk extensions are too large
+     */
+    413: ProblemBody;
+    /**
+     * `invalid_request`: Expectations other than 100-continue cannot be met
+     */
+    417: ProblemBody;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemBody;
+    /**
+     * `invalid_request`: The request line and headers exceed 16 KiB
+     */
+    431: ProblemBody;
+    /**
+     * `internal_error`: Internal error
+     */
+    500: ProblemBody;
+    /**
+     * `database_unavailable`: Database unavailable; `overloaded`: Overloaded
+     */
+    503: ProblemBody;
+    /**
+     * `database_timeout`: Database timeout
+     */
+    504: ProblemBody;
+};
+
+export type ListChangesError = ListChangesErrors[keyof ListChangesErrors];
+
+export type ListChangesResponses = {
+    /**
+     * What is new, all of one moment.
+     */
+    200: Changes;
+};
+
+export type ListChangesResponse = ListChangesResponses[keyof ListChangesResponses];
+
+export type StreamChangesData = {
+    body?: never;
+    headers?: {
+        /**
+         * As `since`, before which it goes; browsers send it by themselves: the `cursor` (or the `id` of an event) of an earlier answer to the same question.
+         */
+        'Last-Event-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only markets of these moments.
+         */
+        marketMoment?: Array<'live' | 'prelive'>;
+        /**
+         * Only markets of these types.
+         */
+        marketType?: Array<'BTTS' | 'MATCH_ODDS' | 'OVER_UNDER' | 'DOUBLE_CHANCE' | 'UNDER_OVER_HT'>;
+        /**
+         * Only markets in these states, such as `OPEN` or `SUSPENDED`; compared exactly.
+         */
+        marketStatus?: Array<string>;
+        /**
+         * Only markets of these odds providers; names are compared exactly.
+         */
+        provider?: Array<string>;
+        /**
+         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         */
+        fixtureId?: Array<string>;
+        /**
+         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         */
+        eventId?: Array<string>;
+        /**
+         * Only what is new since then: the `cursor` (or the `id` of an event) of an earlier answer to the same question.
+         */
+        since?: string;
+        /**
+         * Collect changes for so many milliseconds, so that a price that moves often is told less often.
+         */
+        conflateMs?: number;
+    };
+    url: '/v1/markets/stream';
+};
+
+export type StreamChangesErrors = {
+    /**
+     * `invalid_request`: Invalid request; `ambiguous_credentials`: Ambiguous credentials; `too_much_data`: Too much data
+     */
+    400: ProblemBody;
+    /**
+     * `unauthorized`: Unauthorized
+     */
+    401: ProblemBody;
+    /**
+     * `not_found`: Not found
+     */
+    404: ProblemBody;
+    /**
+     * `method_not_allowed`: Method not allowed
+     */
+    405: ProblemBody;
+    /**
+     * `invalid_request`: The request did not arrive in time
+     */
+    408: ProblemBody;
+    /**
+     * `invalid_request`: Chunk extensions are too large
+     */
+    413: ProblemBody;
+    /**
+     * `invalid_request`: Expectations other than 100-continue cannot be met
+     */
+    417: ProblemBody;
+    /**
+     * `rate_limited`: Too many requests; `too_many_streams`: Too many streams
+     */
+    429: ProblemBody;
+    /**
+     * `invalid_request`: The request line and headers exceed 16 KiB
+     */
+    431: ProblemBody;
+    /**
+     * `internal_error`: Internal error
+     */
+    500: ProblemBody;
+    /**
+     * `database_unavailable`: Database unavailable; `overloaded`: Overloaded; `changes_unavailable`: Changes unavailable
+     */
+    503: ProblemBody;
+    /**
+     * `database_timeout`: Database timeout
+     */
+    504: ProblemBody;
+};
+
+export type StreamChangesError = StreamChangesErrors[keyof StreamChangesErrors];
+
+export type StreamChangesResponses = {
+    /**
+     * Events `changes`, `current`, `late` and `end`, without end.
+     */
+    200: string;
+};
+
+export type StreamChangesResponse = StreamChangesResponses[keyof StreamChangesResponses];
 
 export type LiveData = {
     body?: never;

@@ -106,7 +106,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   async #recover(failure: unknown, attempt: number): Promise<void> {
     this.#notCurrent();
     const { signal } = this.#closing;
-    if (failure instanceof MarketsProblem && (failure.code as string) === 'changes_unavailable') {
+    if (failure instanceof MarketsProblem && failure.code === 'changes_unavailable') {
       this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
     } else if (failure instanceof TypeError || failure instanceof SyntaxError) {
       this.#cursor = undefined;
@@ -210,6 +210,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
 
   #notCurrent(standing: 'late' | 'connecting' = 'connecting'): void {
     this.#standing = standing;
+    if (this.#currentAsOf === -Infinity) return;
     this.#events.standing({ type: 'late', ageMs: Math.round(this.ageMs) });
   }
 }

@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Watch, WatchEvent } from '../clients/typescript/src/client.js';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { createTestApp, type TestApp } from './app.js';
+import { Random } from './coherence/random.js';
+import { aMarket, aRunner, store } from './factories.js';
+import { TestMongod } from './mongo.js';
+import { PackedClient } from './packed-client.js';
+import { until } from './until.js';
+
+let service: TestApp;
+let packed: PackedClient;
+let line: Line;
+
+/** The cable between client and service: it can be pulled. */
+class Line {
+  readonly sockets = new Set<Socket>();
+  pulled = false;
+
+  constructor(
+    readonly server: Server,
+    public targetPort: number,
+  ) {
+    server.on('connection', (caller) => {
+      if (this.pulled) return void caller.destroy();
+      const upstream = connect(this.targetPort, '127.0.0.1');
+      for (const [from, to] of [
+        [caller, upstream],
+        [upstream, caller],
+      ] as const) {
+        this.sockets.add(from);
+        from
+          .on('error', () => undefined)
+          .on('close', () => {
+            this.sockets.delete(from);
+            to.destroy();
+          });
+        from.pipe(to);
+      }
+      return undefined;
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+}
+
+beforeAll(async () => {
+  packed = await PackedClient.install();
+  service = await createTestApp();
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  line = new Line(server, service.port);
+}, 60_000);
+
+afterAll(async () => {
+  line.cut();
+  line.server.close();
+  await service.close();
+  await packed.remove();
+});
+
+const newId = () => `watched-${randomUUID()}`;
+
+function client(apiKey = service.key, baseUrl = line.url) {
+  return new packed.exports.MarketsClient({ baseUrl, apiKey });
+}
+
+function markets(app: TestApp = service) {
+  return app.database.connection.collection('markets');
+}
+
+const isCurrent = (watch: Watch) => until(() => watch.status === 'current', 15_000);
+
+/** What a watch holds of a fixture, and what MongoDB does, in terms that can be compared. */
+async function bothSides(watch: Watch, fixtureId: string, app: TestApp = service) {
+  const stored = await markets(app).find({ fixtureId }).toArray();
+  const inMongodb = stored.map(({ _id, runners }) => [String(_id), runners[0].price] as const);
+  const held = [...watch.markets({ fixtureId })].map(
+    ([id, market]) => [id, market.runners?.[0]?.price] as const,
+  );
+  return { held: Object.fromEntries(held), inMongodb: Object.fromEntries(inMongodb) };
+}
+
+async function expectTrue(watch: Watch, fixtureId: string, app: TestApp = service): Promise<void> {
+  const isTrue = async () => {
+    const { held, inMongodb } = await bothSides(watch, fixtureId, app);
+    return isDeepStrictEqual(held, inMongodb);
+  };
+  await until(isTrue, 10_000).catch(() => undefined);
+  const { held, inMongodb } = await bothSides(watch, fixtureId, app);
+  expect(held).toEqual(inMongodb);
+}
+
+describe('a watch', () => {
+  it('begins with the state, then tells each change', async () => {
+    const fixtureId = newId();
+    await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    const watch = client().watch({ fixtureId, eventId: [newId()] });
+    try {
+      await isCurrent(watch);
+      await expectTrue(watch, fixtureId);
+      const events: WatchEvent[] = [];
+      const iterator = watch[Symbol.asyncIterator]();
+      const [first] = watch.markets({ fixtureId }).keys();
+      for (const price of [2.5, 2.6]) {
+        await markets().updateOne({ fixtureId }, { $set: { runners: [aRunner({ price })] } });
+        await expectTrue(watch, fixtureId);
+      }
+      await markets().deleteOne({ fixtureId });
+      await expectTrue(watch, fixtureId);
+      // Not taken meanwhile, so it is told once, in its newest state.
+      for (;;) {
+        const { value } = await iterator.next();
+        if (!value) break;
+        events.push(value);
+        if (value.type === 'markets' && value.fixtureId === fixtureId) break;
+      }
+      expect(events.at(-1)).toMatchObject({ fixtureId, reset: true, removed: [first] });
+    } finally {
+      watch.close();
+    }
+  });
+
+  it('ends quietly when its signal or its loop does', async () => {
+    const signal = AbortSignal.timeout(300);
+    for await (const event of client().watch({ fixtureId: newId() }, { signal })) {
+      expect(['markets', 'current']).toContain(event.type);
+    }
+    for await (const event of client().watch({ fixtureId: newId() })) {
+      if (event.type === 'current') break;
+    }
+    expect(signal.aborted).toBe(true);
+  });
+
+  it('is refused as any other request', async () => {
+    const watch = client().watch({ fixtureId: [newId(), ''] });
+    const next = watch[Symbol.asyncIterator]().next();
+    await expect(next).rejects.toMatchObject({ code: 'invalid_request', status: 400 });
+  });
+
+  it('has the true prices within a second after the line is back, without asking for all again', async () => {
+    const fixtureId = newId();
+    const others = Array.from({ length: 20 }, () => aMarket({ fixtureId }));
+    await store(service.database.connection, ...others);
+    const watch = client().watch({ fixtureId });
+    try {
+      await isCurrent(watch);
+      await expectTrue(watch, fixtureId);
+      const events: WatchEvent[] = [];
+      void (async () => {
+        for await (const event of watch) events.push(event);
+      })();
+      await until(() => events.length > 0);
+      events.length = 0;
+      line.pulled = true;
+      line.cut();
+      await until(() => watch.status !== 'current');
+      await markets().updateOne({ fixtureId }, { $set: { runners: [aRunner({ price: 7.5 })] } });
+      await delay(1_000);
+      line.pulled = false;
+      const back = performance.now();
+      await expectTrue(watch, fixtureId);
+      expect(performance.now() - back).toBeLessThan(2_000);
+      const told = events.filter((event) => event.type === 'markets');
+      expect(told).toMatchObject([{ reset: false, changed: [{ runners: [{ price: 7.5 }] }] }]);
+    } finally {
+      line.pulled = false;
+      watch.close();
+    }
+  });
+
+  it('ends with the problem when its key is revoked', async () => {
+    const keys = service.app.get(ApiKeysService);
+    const { id, key } = await keys.create({ name: 'short-lived', rateLimit: 0 });
+    const watch = client(key).watch({ fixtureId: newId() });
+    await isCurrent(watch);
+    await keys.revoke(id);
+    const failure = async () => {
+      for await (const event of watch) void event;
+    };
+    await expect(failure()).rejects.toMatchObject({ code: 'unauthorized' });
+  });
+
+  it('waits where a limit says so', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', rateLimit: 1 });
+    const first = client(key).watch({ fixtureId: newId() });
+    const second = client(key).watch({ fixtureId: newId() });
+    try {
+      await until(() => first.status === 'current' || second.status === 'current');
+      await delay(500);
+      expect([first.status, second.status].toSorted()).toEqual(['connecting', 'current']);
+    } finally {
+      first.close();
+      second.close();
+    }
+  });
+
+  it('holds what MongoDB holds, whatever is written and however often the line is cut', async () => {
+    const seed = Number(process.env['CLIENT_SEED'] ?? Date.now() % 1_000_000);
+    const random = new Random(seed);
+    const fixtures = [newId(), newId(), newId()];
+    const watch = client().watch({ fixtureId: fixtures });
+    try {
+      for (let round = 0; round < 150; round += 1) {
+        const fixtureId = random.pick(fixtures);
+        const price = 1 + Math.round(random.next() * 1_000) / 100;
+        const act = random.pick([
+          'insert',
+          'update',
+          'update',
+          'move',
+          'delete',
+          'replace',
+          'cut',
+          'wait',
+        ]);
+        if (act === 'insert') await store(service.database.connection, aMarket({ fixtureId }));
+        if (act === 'update')
+          await markets().updateOne({ fixtureId }, { $set: { 'runners.0.price': price } });
+        if (act === 'move')
+          await markets().updateOne({ fixtureId }, { $set: { fixtureId: random.pick(fixtures) } });
+        if (act === 'delete') await markets().deleteOne({ fixtureId });
+        if (act === 'replace')
+          await markets().findOneAndReplace(
+            { fixtureId },
+            aMarket({ fixtureId: random.pick(fixtures) }),
+          );
+        if (act === 'cut') line.cut();
+        if (act === 'wait') await delay(random.next() * 50);
+      }
+      await isCurrent(watch);
+      for (const fixtureId of fixtures) await expectTrue(watch, fixtureId);
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error });
+    } finally {
+      watch.close();
+    }
+  }, 30_000);
+});
+
+it('the example follows a match', async () => {
+  const fixtureId = newId();
+  await store(service.database.connection, aMarket({ fixtureId, marketMoment: 'live' }));
+  const env = {
+    MARKETS_URL: service.url,
+    MARKETS_KEY: service.key,
+    FIXTURE: fixtureId,
+    SECONDS: '1',
+  };
+  expect(await packed.runExample('follow-a-match.js', env)).toMatch(
+    /^Northbook Match Odds Home 1\.85, Draw 3\.4, Away 4\.2\nUp to date\.\n/,
+  );
+});
+
+it('asks again and again where there is no change feed', async () => {
+  const mongod = await TestMongod.start({ members: 0 });
+  const standalone = await createTestApp({ mongodbUri: mongod.uri });
+  const fixtureId = newId();
+  const watch = client(standalone.key, standalone.url).watch({ fixtureId }, { pollMs: 50 });
+  try {
+    await store(standalone.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    await isCurrent(watch);
+    await expectTrue(watch, fixtureId, standalone);
+    await markets(standalone).deleteOne({ fixtureId });
+    await expectTrue(watch, fixtureId, standalone);
+  } finally {
+    watch.close();
+    await standalone.close();
+    await mongod.stop();
+  }
+});
