@@ -1,7 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { parseEnv } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { LEVELS, type LogLevel } from './common/log-level.js';
+import { readEnvFile } from './env-file.js';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
 class SettingFault extends Error {}
@@ -172,7 +171,14 @@ export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
 }
 
 function environment(): NodeJS.ProcessEnv {
-  const file = existsSync('.env') ? parseEnv(readFileSync('.env', 'utf8')) : {};
   const set = Object.entries(process.env).filter(([, value]) => value);
-  return { ...file, ...Object.fromEntries(set) };
+  return { ...envFile(), ...Object.fromEntries(set) };
+}
+
+function envFile(): NodeJS.ProcessEnv {
+  try {
+    return readEnvFile('.env');
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
+  }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -68,6 +68,20 @@ describe('the command line', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^error: Bad settings:\n {2}PORT .+\n {2}MONGODB_URI .+\n$/);
     expect(stderr).not.toMatch(/99999|s3cret/);
+  });
+
+  it('reads the first line of a .env that begins with a byte order mark', async () => {
+    const cwd = await mkdtemp(join(tmpdir(), 'markets-cli-'));
+    try {
+      await writeFile(join(cwd, '.env'), '\ufeffPORT=99999\n');
+      const { code, stderr } = await runCli(['db', 'status'], { cwd });
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: 'error: Bad settings:\n  PORT must be a whole number from 0 to 65535\n',
+      });
+    } finally {
+      await rm(cwd, { recursive: true });
+    }
   });
 
   it('says why MongoDB can not be reached, without its password', async () => {

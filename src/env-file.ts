@@ -1,0 +1,24 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+
+/**
+ * The variables that a file such as `.env` sets; none where there is no file.
+ * @throws Error that says why they can't be known
+ */
+export function readEnvFile(path: string): Record<string, string | undefined> {
+  const bytes = read(path);
+  // A NUL is valid UTF-8, and every other byte of what some editors save as "Unicode".
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new Error(`${path} is not UTF-8`);
+  return parseEnv(bytes.toString().replace(/^\ufeff/, ''));
+}
+
+function read(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return Buffer.alloc(0);
+    throw new Error(`${path} can't be read: ${code}`, { cause: error });
+  }
+}
