@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Db } from 'mongodb';
 import { aMarket } from './factories.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { runCli, startCli } from './run-cli.js';
+import { runCli, runShell, startCli } from './run-cli.js';
 
 const INDEXES = ['markets.market_identity', 'markets.eventId_page', 'markets.fixtureId_page'];
 const UNREACHABLE = 'mongodb://punter:s3cret@127.0.0.1:9/odds';
@@ -26,11 +26,14 @@ afterAll(async () => {
 });
 
 /** Gives a database of its own to some work. */
-async function withDatabase(work: (db: Db, run: typeof runCli) => Promise<void>): Promise<void> {
+async function withDatabase(
+  work: (db: Db, run: typeof runCli, env: Record<string, string>) => Promise<void>,
+): Promise<void> {
   const uri = testDatabaseUri();
   const db = client.db(new URL(uri).pathname.slice(1));
   try {
-    await work(db, (args, options) => runCli(args, { ...options, env: { MONGODB_URI: uri } }));
+    const env = { MONGODB_URI: uri };
+    await work(db, (args, options) => runCli(args, { ...options, env }), env);
   } finally {
     await db.dropDatabase();
   }
@@ -56,10 +59,12 @@ describe('the command line', () => {
     ['db status extra', 'too many arguments'],
     ['db status --nonsense', "unknown option '--nonsense'"],
     ['keys create --name x --expires-in 0d', 'whole number above 0'],
+    ['db x\u001b[31m\u009b2J', "unknown command 'x[31m2J'"],
   ])('calls "%s" wrong usage', async (command, message) => {
     const { code, stdout, stderr } = await runCli(command.split(' ').filter(Boolean));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(message);
+    expect(stderr).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
   it('names bad settings, but not their values', async () => {
@@ -117,6 +122,38 @@ describe('the command line', () => {
     },
     LONG,
   );
+});
+
+describe('a key that nobody sees', () => {
+  it.each([
+    [
+      'full',
+      'markets keys create --name x >/dev/full',
+      /^error: stdout can't be written: ENOSPC\n$/,
+    ],
+    ['closed', 'markets keys create --name x >&-', /^error: stdout leads nowhere.*\n$/],
+    [
+      'a pipe without a reader',
+      'markets keys create --name x | exec 0<&-',
+      /^error: stdout can't be written: EPIPE\n$/,
+    ],
+  ])('is not made where stdout is %s', async (_what, line, message) => {
+    await withDatabase(async (db, _run, env) => {
+      const { code, stderr } = await runShell(line, { env });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) });
+      expect(await db.collection('api_keys').find().toArray()).toEqual([]);
+    });
+  });
+
+  it('takes no other key along when it would have taken its place', async () => {
+    await withDatabase(async (db, run, env) => {
+      const { id } = JSON.parse((await run(['keys', 'create', '--name', 'x', '--json'])).stdout);
+      const before = await db.collection('api_keys').find().toArray();
+      const { code } = await runShell(`markets keys rotate ${id} >/dev/full`, { env });
+      expect(code).toBe(1);
+      expect(await db.collection('api_keys').find().toArray()).toEqual(before);
+    });
+  });
 });
 
 describe('db init', () => {

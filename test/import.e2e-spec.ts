@@ -1,22 +1,38 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import {
+  link,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Double, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
-import { MarketImporter, type ImportEntry } from '../src/markets/import/market-importer.js';
+import type { BatchOutcome, ImportEntry } from '../src/markets/import/batch-tally.js';
+import { MarketImporter } from '../src/markets/import/market-importer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aMarket } from './factories.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { resultOf, runCli, startCli } from './run-cli.js';
+import { resultOf, runCli, runShell, startCli } from './run-cli.js';
+import { until } from './until.js';
 
 const EARLIER = '2026-11-20T07:03:00.000Z';
 type Report = typeof NOTHING;
 
+/** Fields that `{}` lacks. */
+const REQUIRED_FIELDS = 9;
 const NOTHING = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
 
 let folder: string;
@@ -65,6 +81,36 @@ async function runImport(args: string[], input?: string | Uint8Array, mongodbUri
 
 function counts(report: Partial<typeof NOTHING>) {
   return { ...NOTHING, ...report };
+}
+
+/** What a process has open, by path. */
+async function openFilesOf(pid = 0): Promise<string[]> {
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const links = descriptors.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''));
+  return Promise.all(links);
+}
+
+function entriesOf(records: readonly unknown[]): ImportEntry[] {
+  return records.map((value, i) => {
+    const { record } = checkRecord(value);
+    if (!record) throw new Error('The factory makes no record');
+    return { file: '-', line: i + 1, bytes: 500, record };
+  });
+}
+
+function counted(some: Partial<BatchOutcome['counts']>) {
+  return { inserted: 0, updated: 0, unchanged: 0, ...some };
+}
+
+function sumOf(outcomes: readonly BatchOutcome[]) {
+  return outcomes.reduce(
+    (sum, { counts: each }) => ({
+      inserted: sum.inserted + each.inserted,
+      updated: sum.updated + each.updated,
+      unchanged: sum.unchanged + each.unchanged,
+    }),
+    counted({}),
+  );
 }
 
 interface Reject {
@@ -143,14 +189,16 @@ describe('markets import', () => {
   });
 
   it('lets the last of one identity hold, within a file and over files', async () => {
-    const first = aRecord({ name: 'First' });
-    const last = { ...first, name: 'Last' };
+    const first = aRecord({ name: 'First', createdAt: EARLIER });
+    const last = { ...first, name: 'Last', createdAt: undefined };
     const files = [await fileOf(ndjson(first, first, last)), await fileOf(ndjson(first, last))];
 
     const { report } = await runImport(files);
 
     expect(report).toEqual(counts({ read: 5, inserted: 1, updated: 1, unchanged: 3 }));
-    expect(await storedMarkets(first)).toMatchObject([{ name: 'Last' }]);
+    expect(await storedMarkets(first)).toMatchObject([
+      { name: 'Last', createdAt: new Date(EARLIER) },
+    ]);
   });
 
   it('reads NDJSON and arrays, gzipped or not, by their content, from files and stdin', async () => {
@@ -324,25 +372,54 @@ describe('markets import', () => {
     }
   });
 
-  it('counts rightly when another import brings the same markets at the same time', async () => {
+  it('writes what has changed once, however many imports bring it at the same time', async () => {
     const connection = await mongoose.createConnection(uri, { autoIndex: false }).asPromise();
     try {
       const importer = new MarketImporter(connection.model(Market.name, MarketSchema));
       await initDatabase(connection);
-      const entries = Array.from({ length: 300 }, (_entry, i): ImportEntry => {
-        const { record } = checkRecord(aRecord());
-        if (!record) throw new Error('The factory makes no record');
-        return { file: '-', line: i + 1, bytes: 500, record };
-      });
-      const writes = [1, 2, 3].map(() => importer.write(entries, false));
-      const outcomes = (await Promise.all(writes)).flat().map(({ outcome }) => outcome);
-      expect(outcomes.filter((outcome) => outcome === 'inserted')).toHaveLength(300);
-      // Whoever comes late enough to see the others' markets finds them unchanged.
-      const others = outcomes.filter((outcome) => outcome !== 'inserted');
-      expect(others).toHaveLength(600);
-      expect(others.every((outcome) => ['updated', 'unchanged'].includes(outcome))).toBe(true);
+      const records = Array.from({ length: 300 }, () => aRecord());
+      const writeThrice = async (changes: object) => {
+        const entries = entriesOf(records.map((record) => ({ ...record, ...changes })));
+        return sumOf(await Promise.all([1, 2, 3].map(() => importer.write(entries, false))));
+      };
+      await expect(writeThrice({})).resolves.toEqual(counted({ inserted: 300, unchanged: 600 }));
+      await expect(writeThrice({ name: 'Other', runners: [] })).resolves.toEqual(
+        counted({ updated: 300, unchanged: 600 }),
+      );
     } finally {
       await connection.close();
+    }
+  });
+
+  it('changes a market that somebody else makes between its look and its write', async () => {
+    const mongod = await TestMongod.start();
+    const other = await MongoClient.connect(mongod.uri);
+    try {
+      const hangUpserts = (mode: string) =>
+        other.db('admin').command({ configureFailPoint: 'hangBeforeUpsertPerformsInsert', mode });
+      const record = aRecord();
+      const { count } = await hangUpserts('alwaysOn');
+      const importing = runImport(['-'], ndjson(record), mongod.uri);
+      await other.db('admin').command({
+        waitForFailPoint: 'hangBeforeUpsertPerformsInsert',
+        timesEntered: count + 1,
+        maxTimeMS: 15_000,
+      });
+      const { provider, eventId, marketId } = record;
+      await other.db().collection('markets').insertOne({ provider, eventId, marketId, feed: 7 });
+      await hangUpserts('off');
+
+      await expect(importing).resolves.toMatchObject({
+        code: 0,
+        report: counts({ read: 1, updated: 1 }),
+      });
+      const stored = await other.db().collection('markets').find().toArray();
+      expect(stored).toEqual([
+        { ...record, _id: expect.anything(), feed: 7, updatedAt: expect.any(Date) },
+      ]);
+    } finally {
+      await other.close();
+      await mongod.stop();
     }
   });
 
@@ -396,11 +473,137 @@ describe('markets import', () => {
     }
   }, 60_000);
 
+  it('never empties its own input, by whatever name the rejects go', async () => {
+    const content = ndjson({});
+    const file = await fileOf(content);
+    const [hardLink, symbolicLink] = [join(folder, randomUUID()), join(folder, randomUUID())];
+    await link(file, hardLink);
+    await symlink(file, symbolicLink);
+    const wrong = { code: 2, stdout: '' };
+    await expect(runImport([file, '--rejects', hardLink])).resolves.toMatchObject(wrong);
+    await expect(runImport([file, '--rejects', symbolicLink])).resolves.toMatchObject(wrong);
+    const fromStdin = await runShell(`markets markets import - --rejects ${hardLink} <${file}`, {
+      env: { MONGODB_URI: uri },
+    });
+    expect(fromStdin).toMatchObject(wrong);
+    expect(await readFile(file, 'utf8')).toBe(content);
+  });
+
+  it('ends at a signal while it waits for somebody to open a FIFO', async () => {
+    const fifo = join(folder, randomUUID());
+    execFileSync('mkfifo', [fifo]);
+    const child = startCli(['markets', 'import', '--json', fifo], { env: { MONGODB_URI: uri } });
+    const ended = resultOf(child);
+    await until(async () => (await openFilesOf(child.pid)).includes(fifo));
+    child.kill('SIGINT');
+    await expect(ended).resolves.toMatchObject({ code: 1, stderr: 'error: stopped by SIGINT\n' });
+
+    const record = aRecord();
+    const reading = runImport([fifo]);
+    await writeFile(fifo, ndjson(record));
+    await expect(reading).resolves.toMatchObject({
+      code: 0,
+      report: counts({ read: 1, inserted: 1 }),
+    });
+  });
+
+  it('tells each reject to a slow reader, and the final error last', async () => {
+    const child = startCli(['markets', 'import', '-'], { env: { MONGODB_URI: uri } });
+    child.stdin.end('{}\n'.repeat(3_000));
+    // Nobody reads until the pipe is long full.
+    await once(child.stderr, 'readable');
+    await delay(500);
+    const { code, stderr } = await resultOf(child);
+    const lines = stderr.trimEnd().split('\n');
+    expect({ code, lines: lines.length, last: lines.at(-1) }).toEqual({
+      code: 1,
+      lines: 3_000 * REQUIRED_FIELDS + 1,
+      last: 'error: 3000 rejected, 0 allowed',
+    });
+  });
+
+  it('prints nothing that a terminal could obey', async () => {
+    const { stderr } = await runImport(['no\u001b[31m\u009b2J\n\u202efile']);
+    expect(stderr).toMatch(/^error: no\[31m2Jfile: can't be read: ENOENT[^\n]*no\[31m2Jfile'\n$/);
+  });
+
+  it('follows a feed: each record is stored as it comes, and SIGTERM ends it well', async () => {
+    const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+      env: { MONGODB_URI: uri },
+    });
+    const ended = resultOf(child);
+    const records = [aRecord(), aRecord(), aRecord()];
+    for (const record of records) {
+      child.stdin.write(`${JSON.stringify(record)}\n`);
+      await until(async () => (await storedMarkets(record)).length === 1);
+    }
+    child.stdin.write(`{}\n`);
+    await once(child.stderr, 'readable');
+    child.stdin.write('{"provider":"unfinis');
+    child.kill('SIGTERM');
+    const { code, stdout, stderr } = await ended;
+    expect(JSON.parse(stdout)).toEqual(counts({ read: 4, inserted: 3, rejected: 1 }));
+    expect(code).toBe(1);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(REQUIRED_FIELDS + 1);
+  });
+
+  it('loses nothing of a feed while MongoDB is away', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+        env: { MONGODB_URI: mongod.uri },
+      });
+      const ended = resultOf(child);
+      const before = await MongoClient.connect(mongod.uri);
+      const records = Array.from({ length: 3_000 }, () => aRecord());
+      child.stdin.write(`${ndjson(...records.slice(0, 100))}\n`);
+      await until(async () => (await before.db().collection('markets').countDocuments()) === 100);
+      await before.close();
+      await mongod.kill('SIGKILL');
+      child.stdin.write(`${ndjson(...records.slice(100))}\n`);
+      await delay(1_500);
+      await mongod.restart();
+      const after = await MongoClient.connect(mongod.uri);
+      await until(async () => (await after.db().collection('markets').countDocuments()) === 3_000);
+      await after.close();
+      child.kill('SIGTERM');
+
+      const { code, stdout, stderr } = await ended;
+      expect(stderr).toMatch(/^MongoDB is waited for: .+\n$/);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ read: 3_000, rejected: 0 });
+    } finally {
+      await mongod.stop();
+    }
+  });
+
+  it('loses nothing of 2,000 lines a second, the last of them without another to push it', async () => {
+    const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+      env: { MONGODB_URI: uri },
+    });
+    const ended = resultOf(child);
+    const fixtureId = randomUUID();
+    for (let tick = 0; tick < 200; tick++) {
+      const records = Array.from({ length: 20 }, () => aRecord({ fixtureId }));
+      child.stdin.write(`${ndjson(...records)}\n`);
+      await delay(10);
+    }
+    await until(async () => (await markets.countDocuments({ fixtureId })) === 4_000);
+    child.stdin.end();
+    const { code, stdout } = await ended;
+    expect({ code, report: JSON.parse(stdout) as unknown }).toEqual({
+      code: 0,
+      report: counts({ read: 4_000, inserted: 4_000 }),
+    });
+  });
+
   it('refuses a usage that makes no sense', async () => {
     const file = await fileOf('');
     const usages = [
       ['-', '-'],
       [file, '--rejects', file],
+      [file, '--follow'],
+      ['-', file, '--follow'],
       ['-', '--max-rejects', '-1'],
     ];
     for (const args of usages) {

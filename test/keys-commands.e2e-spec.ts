@@ -37,8 +37,9 @@ async function run<T = Shown>(...args: string[]): Promise<Printed<T>> {
   const context: CommandContext = {
     app: service.app,
     signal: new AbortController().signal,
-    print: (result) => void Object.assign(printed, result),
-    say: (message) => void (printed.said += `${message}\n`),
+    print: async (result) => void Object.assign(printed, result),
+    deliver: async (result) => void Object.assign(printed, result),
+    say: async (message) => void (printed.said += `${message}\n`),
   };
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
   addKeysCommands(

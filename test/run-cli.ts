@@ -22,16 +22,17 @@ export interface CliResult {
   readonly stderr: string;
 }
 
+function environmentOf({ env = {}, cwd = tmpdir() }: CliOptions) {
+  const unset = Object.fromEntries(settings.map(({ variable }) => [variable, '']));
+  return { cwd, env: { ...process.env, NODE_ENV: 'test', ...unset, ...env } };
+}
+
 /** Starts a command as a process of its own, stdin open. */
 export function startCli(
   args: readonly string[],
-  { env = {}, cwd = tmpdir() }: CliOptions = {},
+  options: CliOptions = {},
 ): ChildProcessWithoutNullStreams {
-  const unset = Object.fromEntries(settings.map(({ variable }) => [variable, '']));
-  const child = spawn(process.execPath, [CLI, ...args], {
-    cwd,
-    env: { ...process.env, NODE_ENV: 'test', ...unset, ...env },
-  });
+  const child = spawn(process.execPath, [CLI, ...args], environmentOf(options));
   // A command that ends early leaves its input unread.
   child.stdin.on('error', () => undefined);
   return child;
@@ -44,6 +45,14 @@ export async function runCli(
 ): Promise<CliResult> {
   const child = startCli(args, options);
   child.stdin.end(options.input ?? '');
+  return resultOf(child);
+}
+
+/** Runs a line of bash in which `markets` is the command line. */
+export async function runShell(line: string, options: CliOptions = {}): Promise<CliResult> {
+  const script = `markets() { "${process.execPath}" "${CLI}" "$@"; }; set -o pipefail; ${line}`;
+  const child = spawn('bash', ['-c', script], environmentOf(options));
+  child.stdin.on('error', () => undefined).end(options.input ?? '');
   return resultOf(child);
 }
 

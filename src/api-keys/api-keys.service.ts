@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
+import { CommandFailure } from '../common/command.js';
 import { StoredApiKey } from './api-key.schema.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
@@ -23,17 +24,23 @@ export interface IssuedKey {
 }
 
 /** What was asked can't be done to this key. */
-export class KeyFault extends Error {}
+export class KeyFault extends CommandFailure {}
+
+/** Hands a key to whoever asked for it, before it is settled: if that fails, there is no key. */
+export type Show = (issued: IssuedKey) => Promise<void>;
+
+const SHOW_NOBODY: Show = () => Promise.resolve();
 
 /** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
 @Injectable()
 export class ApiKeysService {
   constructor(@InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>) {}
 
-  async create({ name, expiresInMs, rateLimit, streams }: NewKey): Promise<IssuedKey> {
+  async create(newKey: NewKey, show = SHOW_NOBODY): Promise<IssuedKey> {
+    const { name, expiresInMs, rateLimit, streams } = newKey;
     const createdAt = new Date();
     const expiresAt = expiresInMs ? new Date(createdAt.getTime() + expiresInMs) : undefined;
-    return this.issue({ name, createdAt, expiresAt, rateLimit, streams });
+    return this.issue({ name, createdAt, expiresAt, rateLimit, streams }, show);
   }
 
   /** All keys, the newest last. */
@@ -51,16 +58,19 @@ export class ApiKeysService {
    * Makes a key of the same name, limits and length of life that takes the place of another, which goes on
    * working for the overlap.
    */
-  async rotate(id: string, { overlapMs }: { readonly overlapMs: number }): Promise<IssuedKey> {
+  async rotate(
+    id: string,
+    { overlapMs }: { readonly overlapMs: number },
+    show = SHOW_NOBODY,
+  ): Promise<IssuedKey> {
     const old = await this.find(id);
     const createdAt = new Date();
     demandRotatable(old, createdAt);
-    const issued = await this.issue({
-      ...limitsOf(old),
-      createdAt,
-      expiresAt: endAfter(old, createdAt),
-      rotatedFrom: id,
-    });
+    const expiresAt = endAfter(old, createdAt);
+    const issued = await this.issue(
+      { ...limitsOf(old), createdAt, expiresAt, rotatedFrom: id },
+      show,
+    );
     // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.
     const { matchedCount } = await this.model.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
@@ -70,8 +80,10 @@ export class ApiKeysService {
       },
     );
     if (matchedCount === 1) return issued;
-    await this.model.deleteOne({ _id: issued.id });
-    throw new KeyFault('The key was revoked or rotated at this very moment.');
+    await this.takeBack(issued.id);
+    throw new KeyFault(
+      'The key was revoked or rotated at this very moment: the new one does not work.',
+    );
   }
 
   /** Puts the public demo key in, unless it is there: a revoked one stays revoked. */
@@ -83,12 +95,29 @@ export class ApiKeysService {
     );
   }
 
-  private async issue(fields: Omit<StoredApiKey, '_id' | 'hash'>): Promise<IssuedKey> {
+  private async issue(fields: Omit<StoredApiKey, '_id' | 'hash'>, show: Show): Promise<IssuedKey> {
     const key = generateKey();
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
+    const issued = { id, key, record };
     await this.model.create(record);
-    return { id, key, record };
+    try {
+      await show(issued);
+    } catch (error) {
+      await this.takeBack(id);
+      throw error;
+    }
+    return issued;
+  }
+
+  private async takeBack(id: string): Promise<void> {
+    try {
+      await this.model.deleteOne({ _id: id });
+    } catch (error) {
+      throw new KeyFault(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
+        cause: error,
+      });
+    }
   }
 
   private async find(id: string): Promise<StoredApiKey> {

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
-  CommandFailure,
   formatTable,
   parseDuration,
   parseWholeNumber,
@@ -9,7 +8,7 @@ import {
   type RunCommand,
 } from '../common/command.js';
 import type { StoredApiKey } from './api-key.schema.js';
-import { ApiKeysService, KeyFault, type IssuedKey } from './api-keys.service.js';
+import type { ApiKeysService, Show } from './api-keys.service.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 
 const LONGEST_NAME = 100;
@@ -69,12 +68,12 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   const { name, expiresIn: expiresInMs, rateLimit, streams } = options;
-  const service = context.app.get(ApiKeysService);
-  showOnce(context, await service.create({ name, expiresInMs, rateLimit, streams }));
+  const service = await serviceOf(context);
+  await service.create({ name, expiresInMs, rateLimit, streams }, showOnce(context));
 }
 
 async function list(context: CommandContext): Promise<void> {
-  const records = await context.app.get(ApiKeysService).list();
+  const records = await (await serviceOf(context)).list();
   const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE', 'STREAMS'];
   const keys = records.map(shown);
   const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit, streams }) => [
@@ -86,24 +85,32 @@ async function list(context: CommandContext): Promise<void> {
     String(rateLimit ?? 'default'),
     String(streams ?? 'default'),
   ]);
-  context.print({ json: keys, text: formatTable([heading, ...rows]) });
+  await context.print({ json: keys, text: formatTable([heading, ...rows]) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
-  const record = await told(context.app.get(ApiKeysService).revoke(id));
-  context.print({ json: shown(record), text: `Revoked ${id} (${printable(shown(record).name)}).` });
+  const record = shown(await (await serviceOf(context)).revoke(id));
+  await context.print({ json: record, text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
 async function rotate(context: CommandContext, id: string, options: RotateOptions): Promise<void> {
-  const service = context.app.get(ApiKeysService);
-  showOnce(context, await told(service.rotate(id, { overlapMs: options.overlap })));
+  const service = await serviceOf(context);
+  await service.rotate(id, { overlapMs: options.overlap }, showOnce(context));
+}
+
+/** Loaded when a command runs: it brings the driver along. */
+async function serviceOf({ app }: CommandContext): Promise<ApiKeysService> {
+  const module = await import('./api-keys.service.js');
+  return app.get(module.ApiKeysService);
 }
 
 /** The key stands alone on stdout, easy to copy or to pipe. */
-function showOnce(context: CommandContext, { key, record }: IssuedKey): void {
-  const { id, ...rest } = shown(record);
-  context.print({ json: { id, key, ...rest }, text: key });
-  context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
+function showOnce(context: CommandContext): Show {
+  return async ({ key, record }) => {
+    const { id, ...rest } = shown(record);
+    await context.deliver({ json: { id, key, ...rest }, text: key });
+    await context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
+  };
 }
 
 /** A record for people. Others may have written it: what can't be understood is left out. */
@@ -135,13 +142,4 @@ function parseName(text: string): string {
   const name = text.trim();
   if (name && name.length <= LONGEST_NAME && name === printable(name)) return name;
   throw new InvalidArgumentError(`It must be 1 to ${LONGEST_NAME} printable characters.`);
-}
-
-/** Tells the person at the terminal what can't be done, rather than where in the code. */
-async function told<T>(change: Promise<T>): Promise<T> {
-  try {
-    return await change;
-  } catch (error) {
-    throw error instanceof KeyFault ? new CommandFailure(error.message) : error;
-  }
 }

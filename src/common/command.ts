@@ -1,6 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidArgumentError } from 'commander';
-import { MongoServerError } from 'mongodb';
 
 /** What a command works with while it runs. */
 export interface CommandContext {
@@ -9,9 +8,17 @@ export interface CommandContext {
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** The one result on stdout: the text or, with `--json`, the JSON document. */
-  readonly print: (result: { readonly json: unknown; readonly text: string }) => void;
-  /** A message on stderr. */
-  readonly say: (message: string) => void;
+  readonly print: (result: Result) => Promise<void>;
+  /** Like `print`, but fails when the result can't reach anybody, or the signal comes first. */
+  readonly deliver: (result: Result) => Promise<void>;
+  /** A message on stderr. Resolves when it is written, so that a slow reader misses none. */
+  readonly say: (message: string) => Promise<void>;
+}
+
+/** What a command prints for people, and for programs. */
+export interface Result {
+  readonly json: unknown;
+  readonly text: string;
 }
 
 type Handler<Args extends unknown[]> = (context: CommandContext, ...args: Args) => Promise<void>;
@@ -59,13 +66,33 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
 
 export function messageOf(error: unknown): string {
   // MongoDB's own words repeat the whole command, with all that was to be written.
-  if (error instanceof MongoServerError)
-    return error.message.replace(/ to execute command .*/s, '');
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error
+    ? error.message.replace(/ to execute command .*/s, '')
+    : String(error);
 }
+
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Text that came from outside, fit for a terminal: no control, format or separator characters, not endless. */
 export function printable(text: string, longest = 200): string {
-  const clean = text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');
+  const clean = text.replace(UNPRINTABLE, '');
   return clean.length > longest ? `${clean.slice(0, longest)}…` : clean;
+}
+
+/** The same for a text of several lines, of any length. */
+export function printableLines(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => (character === '\n' ? character : ''));
+}
+
+/** JSON in which what a terminal could obey is escaped. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNPRINTABLE, (character) =>
+    Array.from({ length: character.length }, (_unit, i) => escapeOf(character.charCodeAt(i))).join(
+      '',
+    ),
+  );
+}
+
+function escapeOf(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
 }

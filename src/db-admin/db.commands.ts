@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Connection } from 'mongoose';
 import {
   CommandFailure,
   formatTable,
@@ -6,10 +7,9 @@ import {
   type CommandContext,
   type RunCommand,
 } from '../common/command.js';
-import { Database } from '../database/database.js';
-import { initDatabase, type InitItem } from '../database/init.js';
+import type { InitItem } from '../database/init.js';
 import type { NewestChange } from './newest-change.js';
-import { databaseStatus, type DatabaseStatus } from './status.js';
+import type { DatabaseStatus } from './status.js';
 
 const LONGEST_REASON = 500;
 
@@ -25,8 +25,9 @@ export function addDbCommands(program: Command, run: RunCommand): void {
 }
 
 async function init({ app, print }: CommandContext): Promise<void> {
-  const items = await initDatabase(app.get(Database).connection);
-  print({ json: { items }, text: items.map(initLine).join('\n') });
+  const { initDatabase } = await import('../database/init.js');
+  const items = await initDatabase(await connectionOf(app));
+  await print({ json: { items }, text: items.map(initLine).join('\n') });
   const failed = items.filter(({ ok }) => !ok).length;
   if (failed > 0) throw new CommandFailure(`${failed} of ${items.length} could not be made`);
 }
@@ -37,8 +38,14 @@ function initLine({ what, ok, reason }: InitItem): string {
 }
 
 async function status({ app, print }: CommandContext): Promise<void> {
-  const result = await databaseStatus(app.get(Database).connection);
-  print({ json: result, text: statusText(result) });
+  const { databaseStatus } = await import('./status.js');
+  const result = await databaseStatus(await connectionOf(app));
+  await print({ json: result, text: statusText(result) });
+}
+
+async function connectionOf(app: CommandContext['app']): Promise<Connection> {
+  const { Database } = await import('../database/database.js');
+  return app.get(Database).connection;
 }
 
 function statusText(result: DatabaseStatus): string {

@@ -1,9 +1,14 @@
-import { createReadStream, fstatSync, statSync } from 'node:fs';
-import { addAbortSignal, type Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, messageOf, printable } from '../../common/command.js';
-import { checkRecord, type Fault } from './market-record.js';
-import type { ImportEntry, MarketImporter } from './market-importer.js';
+import type { BatchOutcome, ImportEntry } from './batch-tally.js';
+import { BatchWriter } from './batch-writer.js';
+import { STDIN } from './input-files.js';
+import { isAway } from './is-away.js';
+import type { MarketImporter } from './market-importer.js';
 import type { Outcome } from './market-plan.js';
+import { checkRecord, type Fault } from './market-record.js';
+import { openForReading } from './open-file.js';
+import { readUntil } from './read-until.js';
 import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, type RawRecord } from './record-splitter.js';
 import type { Place } from './reject-log.js';
@@ -12,16 +17,15 @@ export type ImportReport = Record<'read' | Outcome | 'rejected', number>;
 
 export interface ImportOptions {
   readonly dryRun: boolean;
+  /** Whether records are written as they come, and MongoDB is waited for. */
+  readonly follow: boolean;
   readonly signal: AbortSignal;
   readonly reject: (place: Place, faults: readonly Fault[]) => Promise<void>;
   readonly progress: (bytes: number, read: number) => void;
+  readonly say: (message: string) => Promise<void>;
 }
 
-/** The name of the standard input. */
-export const STDIN = '-';
-
-const BATCH_RECORDS = 1_000;
-const BATCH_BYTES = 4 * 1024 * 1024;
+const TRY_AGAIN_AFTER_MS = 250;
 
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
@@ -29,14 +33,23 @@ export class MarketImport {
   readonly report: ImportReport = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
   /** Files that could not be read to their end, with the reason. */
   readonly failures: string[] = [];
-  private batch: ImportEntry[] = [];
-  private batchBytes = 0;
+  private readonly writer: BatchWriter;
+  private readonly broken = new AbortController();
+  private readonly stop: AbortSignal;
   private bytes = 0;
 
   constructor(
     private readonly importer: MarketImporter,
     private readonly options: ImportOptions,
-  ) {}
+  ) {
+    this.stop = AbortSignal.any([options.signal, this.broken.signal]);
+    this.writer = new BatchWriter({
+      write: (batch) => this.write(batch),
+      written: (outcome) => this.count(outcome),
+      eager: options.follow,
+      failed: (error) => this.broken.abort(error),
+    });
+  }
 
   /** @throws when MongoDB can't be used, or the signal says so; what was written stays */
   async run(files: readonly string[]): Promise<void> {
@@ -44,19 +57,19 @@ export class MarketImport {
       try {
         await this.readFile(file);
       } catch (error) {
-        this.options.signal.throwIfAborted();
-        if (!(error instanceof InputFault)) throw error;
-        this.failures.push(`${file}: ${error.message}`);
+        if (!this.stop.aborted && !(error instanceof InputFault)) throw error;
+        this.broken.signal.throwIfAborted();
+        if (!this.options.follow) this.options.signal.throwIfAborted();
+        if (error instanceof InputFault) this.failures.push(`${printable(file)}: ${error.message}`);
       }
-      await this.flush();
+      await this.writer.flush();
     }
   }
 
   private async readFile(file: string): Promise<void> {
     for await (const raw of readRecords(this.chunks(file))) {
-      this.options.signal.throwIfAborted();
+      if (!this.options.follow) this.stop.throwIfAborted();
       await this.take(file, raw);
-      if (this.batch.length >= BATCH_RECORDS || this.batchBytes >= BATCH_BYTES) await this.flush();
     }
   }
 
@@ -65,26 +78,28 @@ export class MarketImport {
     if (fault) return this.reject({ file, line }, [{ field: '', reason: fault }]);
     const { record, faults } = checkRecord(value);
     if (faults) return this.reject({ file, line }, faults);
-    const length = bytes?.length ?? 0;
-    this.batch.push({ file, line, bytes: length, record });
-    this.batchBytes += length;
+    await this.writer.add({ file, line, bytes: bytes?.length ?? 0, record });
   }
 
-  private async flush(): Promise<void> {
-    const { batch } = this;
-    this.batch = [];
-    this.batchBytes = 0;
-    if (batch.length > 0) {
-      const results = await this.importer.write(batch, this.options.dryRun).catch(unusable);
-      for (const result of results) {
-        if (result.outcome === 'rejected') {
-          await this.reject(result.entry, [{ field: '', reason: result.reason }]);
-          continue;
-        }
-        this.report.read++;
-        this.report[result.outcome]++;
+  private async write(batch: readonly ImportEntry[]): Promise<BatchOutcome> {
+    for (let isFirst = true; ; isFirst = false) {
+      try {
+        return await this.importer.write(batch, this.options.dryRun);
+      } catch (error) {
+        const { follow, signal, say } = this.options;
+        if (!follow || !isAway(error) || signal.aborted) throw unusable(error);
+        if (isFirst) await say(`MongoDB is waited for: ${messageOf(error)}`);
+        await delay(TRY_AGAIN_AFTER_MS);
       }
     }
+  }
+
+  private async count({ counts, refused }: BatchOutcome): Promise<void> {
+    for (const outcome of ['inserted', 'updated', 'unchanged'] as const) {
+      this.report[outcome] += counts[outcome];
+      this.report.read += counts[outcome];
+    }
+    for (const { entry, reason } of refused) await this.reject(entry, [{ field: '', reason }]);
     this.options.progress(this.bytes, this.report.read);
   }
 
@@ -94,36 +109,22 @@ export class MarketImport {
     await this.options.reject(place, faults);
   }
 
-  private async *chunks(file: string): AsyncIterable<Buffer> {
-    const stream: Readable = file === STDIN ? process.stdin : createReadStream(file);
-    const chunks: AsyncIterable<Buffer> = addAbortSignal(this.options.signal, stream);
+  private async *chunks(file: string): AsyncGenerator<Buffer> {
     try {
-      for await (const chunk of chunks) {
+      const stream = file === STDIN ? process.stdin : openForReading(file);
+      for await (const chunk of readUntil(stream, this.stop)) {
         this.bytes += chunk.length;
         yield chunk;
       }
     } catch (error) {
-      throw new InputFault(`can't be read: ${messageOf(error)}`);
+      throw new InputFault(`can't be read: ${printable(messageOf(error))}`);
     }
+    // Not the end of the input: what follows the last whole record is no record.
+    this.stop.throwIfAborted();
   }
 }
 
-function unusable(error: unknown): never {
+function unusable(error: unknown): CommandFailure {
   const reason = printable(messageOf(error));
-  throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
-}
-
-/** The length of all files together in bytes; 0 when one of them has none to tell. */
-export function totalBytes(files: readonly string[]): number {
-  let total = 0;
-  for (const file of files) {
-    try {
-      const stats = file === STDIN ? fstatSync(process.stdin.fd) : statSync(file);
-      if (!stats.isFile()) return 0;
-      total += stats.size;
-    } catch {
-      return 0;
-    }
-  }
-  return total;
+  return new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
 }

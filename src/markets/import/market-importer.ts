@@ -11,33 +11,20 @@ import type { Model } from 'mongoose';
 import { EXACT_COLLATION } from '../../database/exact-comparison.js';
 import { printable } from '../../common/command.js';
 import { Market } from '../market.schema.js';
-import { contentFields, identityKey, planMarket, type Outcome } from './market-plan.js';
-import type { Fields, MarketRecord } from './market-record.js';
-
-/** A record that passed the check, with its place and its length in the input. */
-export interface ImportEntry {
-  readonly file: string;
-  readonly line: number;
-  readonly bytes: number;
-  readonly record: MarketRecord;
-}
-
-export type EntryOutcome =
-  | { readonly entry: ImportEntry; readonly outcome: Outcome }
-  | { readonly entry: ImportEntry; readonly outcome: 'rejected'; readonly reason: string };
+import { BatchTally, type BatchOutcome, type ImportEntry } from './batch-tally.js';
+import { contentFields, identityKey, planMarket, type MarketPlan } from './market-plan.js';
+import type { Fields } from './market-record.js';
 
 /** One market of a batch. */
-interface MarketWrite {
+interface MarketWrite extends MarketPlan {
   readonly entries: readonly ImportEntry[];
-  outcomes: readonly Outcome[];
-  readonly write?: AnyBulkWriteOperation;
-  refusal?: string;
+  readonly isStored: boolean;
 }
 
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** JSON at most doubles when it becomes BSON, so shorter records need no measuring. */
 const SURELY_FITS_BYTES = 4 * 1024 * 1024;
-const DUPLICATE_KEY = 11_000;
+const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 @Injectable()
@@ -48,14 +35,23 @@ export class MarketImporter {
    * Writes a batch, each market whole and at once.
    * @throws when MongoDB can't be used; what is written by then stays, and writing it again changes nothing
    */
-  async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<EntryOutcome[]> {
-    const markets = await this.plan(entries);
-    const changed = markets.filter(({ write }) => write);
-    for (const market of changed.filter(isTooLarge)) {
-      market.refusal = 'makes a document above the 16 MiB of MongoDB';
+  async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<BatchOutcome> {
+    const tally = new BatchTally();
+    const markets: MarketWrite[] = [];
+    for (const market of await this.plan(entries)) {
+      if (!market.write) tally.count(market, 'unchanged');
+      else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
+      else if (dryRun) tally.count(market, market.isStored ? 'updated' : 'inserted');
+      else markets.push(market);
     }
-    if (!dryRun) await this.execute(changed.filter(({ refusal }) => !refusal));
-    return markets.flatMap(outcomesOf);
+    // MongoDB tells how many markets of a write it changed, not which: those of as many changes go together.
+    for (const changes of new Set(markets.map((market) => market.changes))) {
+      await this.execute(
+        markets.filter((market) => market.changes === changes),
+        tally,
+      );
+    }
+    return tally;
   }
 
   private async plan(entries: readonly ImportEntry[]): Promise<MarketWrite[]> {
@@ -70,7 +66,8 @@ export class MarketImporter {
     const now = new Date();
     return [...groups].map(([key, group]) => {
       const records = group.map(({ record }) => record);
-      return { entries: group, ...planMarket(records, stored.get(key), now) };
+      const before = stored.get(key);
+      return { entries: group, isStored: !!before, ...planMarket(records, before, now) };
     });
   }
 
@@ -102,20 +99,16 @@ export class MarketImporter {
     return new Map((await found.toArray()).map((market) => [identityKey(market), market]));
   }
 
-  private async execute(markets: readonly MarketWrite[], isRetry = false): Promise<void> {
-    if (markets.length === 0) return;
+  private async execute(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
     const { result, errors } = await this.bulkWrite(markets.flatMap(({ write }) => write ?? []));
     const errorAt = new Map(errors.map((error) => [error.index, error]));
-    const outrun: MarketWrite[] = [];
+    let modified = result.modifiedCount;
     for (const [index, market] of markets.entries()) {
       const error = errorAt.get(index);
-      if (!error) confirm(market, index in result.upsertedIds);
-      else if (error.code === DUPLICATE_KEY && !isRetry) outrun.push(market);
-      else
-        market.refusal = `MongoDB refuses it: ${printable(error.errmsg ?? `code ${error.code}`)}`;
+      if (error) tally.refuse(market, refusalOf(error));
+      else if (index in result.upsertedIds) tally.count(market, 'inserted');
+      else tally.count(market, modified-- > 0 ? 'updated' : 'unchanged');
     }
-    // Another writer has made the same market just before us: now it is there to be changed.
-    await this.execute(outrun, true);
   }
 
   private async bulkWrite(
@@ -142,16 +135,6 @@ function isTooLarge({ entries, write }: MarketWrite): boolean {
   return BSON.calculateObjectSize(write) >= DOCUMENT_LIMIT_BYTES;
 }
 
-/** MongoDB knows whether the market was there; the plan is older. */
-function confirm(market: MarketWrite, inserted: boolean): void {
-  const first = market.outcomes.findIndex((outcome) => outcome !== 'unchanged');
-  market.outcomes = market.outcomes.with(first, inserted ? 'inserted' : 'updated');
-}
-
-function outcomesOf({ entries, outcomes, refusal }: MarketWrite): EntryOutcome[] {
-  return entries.map((entry, i) =>
-    refusal === undefined
-      ? { entry, outcome: outcomes[i] ?? 'unchanged' }
-      : { entry, outcome: 'rejected', reason: refusal },
-  );
+function refusalOf({ errmsg, code }: WriteError): string {
+  return `MongoDB refuses it: ${printable(errmsg ?? `code ${code}`)}`;
 }

@@ -6,9 +6,11 @@ import type { Fields, MarketRecord } from './market-record.js';
 
 export type Outcome = 'inserted' | 'updated' | 'unchanged';
 
-/** What the records of one market come to: an outcome for each, and one write unless nothing changes. */
+/** What the records of one market come to. */
 export interface MarketPlan {
-  readonly outcomes: readonly Outcome[];
+  /** How many of the records make a difference to what was there before them. */
+  readonly changes: number;
+  /** One write for all of them, unless nothing changes. */
   readonly write?: AnyBulkWriteOperation;
 }
 
@@ -19,6 +21,11 @@ export const contentFields = listFields(Market).filter(
   ({ name, generated }) => !generated && !DATES.includes(name),
 );
 
+/** As the importer itself stores markets: one that somebody else stored otherwise is written again. */
+const IS_UNCHANGED = {
+  $and: contentFields.map(({ name }) => ({ $eq: [`$${name}`, `$$record.${name}`] })),
+};
+
 /** The identity as the key of a map. */
 export function identityKey(market: Fields): string {
   return JSON.stringify(MARKET_IDENTITY.map((field) => market[field]));
@@ -26,49 +33,53 @@ export function identityKey(market: Fields): string {
 
 /**
  * Plans one write for the records of one market, the last of which holds. When that one is stored already,
- * nothing is written, and all of them count as unchanged.
+ * nothing is written, and none of them counts as a change.
  */
 export function planMarket(
   records: readonly MarketRecord[],
   stored: Fields | undefined,
   now: Date,
 ): MarketPlan {
-  const last = records.at(-1);
-  if (stored && isSame(contentFields, last, stored)) {
-    return { outcomes: records.map(() => 'unchanged') };
-  }
+  if (stored && isSame(contentFields, records.at(-1), stored)) return { changes: 0 };
   let previous = stored;
-  const changes: MarketRecord[] = [];
-  const outcomes = records.map((record): Outcome => {
-    if (isSame(contentFields, record, previous)) return 'unchanged';
-    const outcome = previous ? 'updated' : 'inserted';
-    changes.push(record);
+  const changes = records.filter((record) => {
+    if (isSame(contentFields, record, previous)) return false;
     previous = record;
-    return outcome;
+    return true;
   });
-  return { outcomes, write: upsert(changes, now) };
+  return { changes: changes.length, write: upsert(changes, now) };
 }
 
-/** One atomic change to the last of the records; fields that others have added to the market stay. */
+/**
+ * One atomic change to the last of the records; fields that others have added to the market stay. MongoDB compares
+ * once more: another import may have written the same since the market was read.
+ */
 function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation | undefined {
   const record = changes.at(-1);
   if (!record) return undefined;
-  const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
+  const given = changes.findLast((change) => change.createdAt)?.createdAt;
+  const isNew = { $eq: [{ $type: '$_id' }, 'missing'] };
+  const dates = {
+    createdAt: given ?? { $cond: [isNew, now, '$createdAt'] },
+    updatedAt: record.updatedAt ?? now,
+  };
   const absent = contentFields.filter(({ name }) => record[name] === undefined);
+  const emptied = Object.fromEntries(absent.map(({ name }) => [name, null]));
+  const content = { ...emptied, ...storedForm(contentFields, record) };
+  const changed = { $mergeObjects: ['$$ROOT', '$$record', dates] };
   return {
     updateOne: {
       filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, record[name]])),
-      update: {
-        $set: {
-          ...storedForm(contentFields, record),
-          ...(createdAt && { createdAt }),
-          updatedAt: record.updatedAt ?? now,
+      update: [
+        {
+          $replaceWith: {
+            $let: {
+              vars: { record: { $literal: content } },
+              in: { $cond: [IS_UNCHANGED, '$$ROOT', changed] },
+            },
+          },
         },
-        ...(!createdAt && { $setOnInsert: { createdAt: now } }),
-        ...(absent.length > 0 && {
-          $unset: Object.fromEntries(absent.map(({ name }) => [name, true])),
-        }),
-      },
+      ],
       upsert: true,
       collation: EXACT_COLLATION,
     },

@@ -141,6 +141,15 @@ describe('checkRecord', () => {
     ]);
   });
 
+  it('tells 20 faults of a record, and how many more there are', () => {
+    const twenty = Array.from({ length: 20 }, (_runner, i) => ({ ...runner, price: -i }));
+    expect(faultsOf({ ...market, runners: twenty })).toHaveLength(20);
+    const faults = faultsOf({ ...market, runners: Array.from({ length: 400_000 }, () => ({})) });
+    expect(faults).toHaveLength(21);
+    expect(faults?.at(0)).toEqual({ field: 'runners[0].runnerId', reason: 'is missing' });
+    expect(faults?.at(-1)).toEqual({ field: '', reason: 'and 1199980 more faults' });
+  });
+
   it('sees names that objects have by themselves', () => {
     const parsed = JSON.parse(
       JSON.stringify(market).replace('{', '{"__proto__":{"name":"x"},"toString":2,'),

@@ -20,42 +20,61 @@ export type CheckedRecord =
   | { readonly record: MarketRecord; readonly faults?: undefined }
   | { readonly record?: undefined; readonly faults: readonly Fault[] };
 
+/** How many faults of one record are told, one by one. */
+const MOST_FAULTS = 20;
+
+/** The faults of one record, which may have millions. */
+class Faults {
+  readonly told: Fault[] = [];
+  private count = 0;
+
+  add(field: () => string, reason: string): void {
+    this.count++;
+    if (this.told.length < MOST_FAULTS) this.told.push({ field: field(), reason });
+  }
+
+  get all(): readonly Fault[] {
+    const more = this.count - this.told.length;
+    return more > 0 ? [...this.told, { field: '', reason: `and ${more} more faults` }] : this.told;
+  }
+}
+
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown): CheckedRecord {
-  const faults: Fault[] = [];
-  const record = checkObject(Market, value, '', faults);
-  return isFaultless(record, faults) ? { record } : { faults };
+  const faults = new Faults();
+  const record = checkObject(Market, value, () => '', faults);
+  return isFaultless(record, faults.told) ? { record } : { faults: faults.all };
 }
 
 /** Every field has been judged by the list that the class is declared with. */
-function isFaultless(_record: Fields, faults: readonly Fault[]): _record is MarketRecord {
-  return faults.length === 0;
+function isFaultless(record: Fields | undefined, faults: readonly Fault[]): record is MarketRecord {
+  return record !== undefined && faults.length === 0;
 }
 
 function checkObject(
   type: new () => object,
   value: unknown,
-  path: string,
-  faults: Fault[],
-): Fields {
+  path: () => string,
+  faults: Faults,
+): Fields | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    faults.push({ field: path, reason: 'must be a JSON object' });
-    return {};
+    faults.add(path, 'must be a JSON object');
+    return undefined;
   }
   const given = new Map<string, unknown>(Object.entries(value));
   const checked: Record<string, unknown> = {};
+  const pathOf = (name: string) => () => (path() ? `${path()}.${name}` : name);
   for (const rule of listFields(type)) {
-    const field = path ? `${path}.${rule.name}` : rule.name;
+    const field = pathOf(rule.name);
     if (given.has(rule.name)) {
       checked[rule.name] = checkField(rule, given.get(rule.name), field, faults);
     } else if (!rule.optional && !rule.generated) {
-      faults.push({ field, reason: 'is missing' });
+      faults.add(field, 'is missing');
     }
     given.delete(rule.name);
   }
   for (const name of given.keys()) {
-    const reason = `is not a field of a ${type.name.toLowerCase()}`;
-    faults.push({ field: path ? `${path}.${name}` : name, reason });
+    faults.add(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
   }
   return checked;
 }
@@ -63,15 +82,21 @@ function checkObject(
 function checkField(
   rule: StoredFieldRule,
   value: unknown,
-  field: string,
-  faults: Fault[],
+  field: () => string,
+  faults: Faults,
 ): unknown {
   const reason = faultOf(rule, value);
-  if (reason !== undefined) faults.push({ field, reason });
+  if (reason !== undefined) faults.add(field, reason);
   const { kind, of } = rule;
   if (kind === 'date') return typeof value === 'string' ? parseInstant(value) : undefined;
   if (kind !== 'list' || !of || !Array.isArray(value)) return value;
-  return value.map((item, i) => checkObject(of, item, `${field}[${i}]`, faults));
+  const items: unknown[] = [];
+  for (const [i, item] of value.entries()) {
+    const checked = checkObject(of, item, () => `${field()}[${i}]`, faults);
+    // A record with faults goes nowhere: it need not take the memory twice.
+    if (faults.told.length === 0) items.push(checked);
+  }
+  return items;
 }
 
 function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {

@@ -1,16 +1,28 @@
 import cliProgress from 'cli-progress';
 
 const PLAIN_LINE_EVERY_MS = 10_000;
+/** The rate is that of the last one to two of these. */
+const RATE_WINDOW_MS = 3_000;
+
+interface Mark {
+  readonly at: number;
+  readonly read: number;
+}
 
 /** How far an import is, on stderr: a bar with rate and time left on a terminal, a line now and then elsewhere. */
 export class Progress {
-  private readonly startedAt = performance.now();
   private readonly bar: cliProgress.SingleBar | undefined;
-  private saidAt = this.startedAt;
+  private readonly timer: NodeJS.Timeout | undefined;
+  private before: Mark = { at: performance.now(), read: 0 };
+  private lately = this.before;
+  private saidAt = this.before.at;
+  private bytes = 0;
+  private read = 0;
 
   /** @param totalBytes length of the input, 0 when nobody knows */
   constructor(
     private readonly totalBytes: number,
+    private readonly sayPlainly: (message: string) => Promise<void>,
     private readonly stderr: NodeJS.WriteStream = process.stderr,
   ) {
     if (!stderr.isTTY) return;
@@ -27,30 +39,46 @@ export class Progress {
       },
       cliProgress.Presets.shades_classic,
     );
-    this.bar.start(totalBytes, 0, this.figures(0, 0));
+    this.bar.start(totalBytes, 0, this.figures());
+    // A feed that falls silent is seen to.
+    this.timer = setInterval(() => this.draw(), 1_000).unref();
   }
 
   update(bytes: number, read: number): void {
-    // A file may have grown since it was measured.
-    this.bar?.update(Math.min(bytes, this.totalBytes || bytes), this.figures(bytes, read));
+    this.bytes = bytes;
+    this.read = read;
+    this.draw();
     if (this.bar || performance.now() - this.saidAt < PLAIN_LINE_EVERY_MS) return;
     this.saidAt = performance.now();
-    const { megabytes, rate } = this.figures(bytes, read);
-    this.say(`${read} records (${megabytes} MB) read, ${rate} a second`);
+    const { megabytes, rate } = this.figures();
+    void this.sayPlainly(`${read} records (${megabytes} MB) read, ${rate} a second`);
   }
 
   /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
-  say(message: string): void {
+  async say(message: string): Promise<void> {
     if (this.bar) this.stderr.write('\r\u001b[K');
-    this.stderr.write(`${message}\n`);
+    await this.sayPlainly(message);
   }
 
   stop(): void {
+    clearInterval(this.timer);
     this.bar?.stop();
   }
 
-  private figures(bytes: number, read: number) {
-    const seconds = (performance.now() - this.startedAt) / 1000;
-    return { read, rate: Math.round(read / seconds), megabytes: Math.round(bytes / 1_000_000) };
+  private draw(): void {
+    // A file may have grown since it was measured.
+    this.bar?.update(Math.min(this.bytes, this.totalBytes || this.bytes), this.figures());
+  }
+
+  private figures() {
+    const { read } = this;
+    const at = performance.now();
+    if (at - this.lately.at > RATE_WINDOW_MS) {
+      this.before = this.lately;
+      this.lately = { at, read };
+    }
+    const seconds = Math.max(at - this.before.at, 1) / 1000;
+    const rate = Math.round((read - this.before.read) / seconds);
+    return { read, rate, megabytes: Math.round(this.bytes / 1_000_000) };
   }
 }

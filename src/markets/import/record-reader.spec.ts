@@ -64,6 +64,17 @@ describe('readRecords', () => {
     },
   );
 
+  it.each([
+    ['little', Buffer.from('\ufeff{"a":1}\n{"b":2}', 'utf16le')],
+    ['big', Buffer.from('\ufeff{"a":1}\n{"b":2}', 'utf16le').swap16()],
+    ['little, without a mark', Buffer.from('{"a":1}\n{"b":2}', 'utf16le')],
+    ['big, without a mark', Buffer.from('[1]', 'utf16le').swap16()],
+  ])('says once that the input is UTF-16 (%s)', async (_how, input) => {
+    const told = { records: [], fault: 'the file is UTF-16; UTF-8 is needed' };
+    await expect(read(input, 1)).resolves.toEqual(told);
+    await expect(read(gzipSync(input))).resolves.toEqual(told);
+  });
+
   it('refuses what follows an array', async () => {
     await expect(read('[1]\n[2]')).resolves.toEqual({
       records: ['1: 1'],

@@ -16,6 +16,8 @@ type Chunks = AsyncIterable<Buffer>;
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+/** Bytes that decide what the content is. */
+const HEAD_BYTES = 3;
 const ARRAY_START = 0x5b;
 
 /** What is unpacked between two looks at the reader, at most a thousand times as much when unpacked. */
@@ -59,12 +61,21 @@ export function parseRecord(bytes: Buffer | undefined): ParsedRecord {
 
 async function* withoutMark(chunks: Chunks): Chunks {
   let isFirst = true;
-  for await (const chunk of withHead(chunks, BYTE_ORDER_MARK.length)) {
+  for await (const chunk of withHead(chunks, HEAD_BYTES)) {
+    if (isFirst && isUtf16(chunk)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
     yield isFirst && startsWith(chunk, BYTE_ORDER_MARK)
       ? chunk.subarray(BYTE_ORDER_MARK.length)
       : chunk;
     isFirst = false;
   }
+}
+
+/** JSON begins with ASCII, which is a zero byte beside another one in UTF-16. */
+function isUtf16(head: Buffer): boolean {
+  const [first, second] = head;
+  if (first === undefined || second === undefined) return false;
+  const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return hasMark || (first === 0) !== (second === 0);
 }
 
 async function* unpacked(input: Chunks): Chunks {

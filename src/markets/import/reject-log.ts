@@ -1,8 +1,9 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { CommandFailure, printable } from '../../common/command.js';
+import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import type { Fault } from './market-record.js';
+import { openForWriting } from './open-file.js';
 
 /** Where a record stands. */
 export interface Place {
@@ -12,33 +13,37 @@ export interface Place {
 
 /** Tells what was rejected and why: people on stderr, programs in a file of NDJSON. */
 export class RejectLog {
-  private readonly stream: WriteStream | undefined;
-  private failure: Error | undefined;
+  private stream: Writable | undefined;
+  private failure: unknown;
 
   constructor(
     private readonly path: string | undefined,
-    private readonly say: (message: string) => void,
-  ) {
-    if (path === undefined) return;
-    this.stream = createWriteStream(path);
-    this.stream.on('error', (error) => {
-      this.failure = error;
-    });
-  }
+    private readonly say: (message: string) => Promise<void>,
+  ) {}
 
   /** @throws CommandFailure when the file can't be made */
-  async open(): Promise<void> {
-    if (this.stream?.pending) await once(this.stream, 'open').catch(() => undefined);
+  open(): void {
+    if (this.path === undefined) return;
+    try {
+      this.stream = openForWriting(this.path);
+      this.stream.on('error', (error) => {
+        this.failure = error;
+      });
+    } catch (error) {
+      this.failure = error;
+    }
     this.throwFailure();
   }
 
   async add({ file, line }: Place, faults: readonly Fault[]): Promise<void> {
-    for (const fault of faults) {
-      const field = printable(fault.field);
-      const reason = printable(fault.reason, 500);
-      this.say([`${printable(file)}:${line}`, ...(field ? [field] : []), reason].join(': '));
-      await this.write({ file, line, field, reason });
-    }
+    const told = faults.map((fault) => ({
+      file,
+      line,
+      field: printable(fault.field),
+      reason: printable(fault.reason, 500),
+    }));
+    await this.say(told.map(lineOf).join('\n'));
+    await this.write(told.map((reject) => `${JSON.stringify(reject)}\n`).join(''));
   }
 
   async close(): Promise<void> {
@@ -48,16 +53,21 @@ export class RejectLog {
     this.throwFailure();
   }
 
-  private async write(reject: Place & Fault): Promise<void> {
+  private async write(text: string): Promise<void> {
     const { stream } = this;
     if (!stream) return;
-    const isFull = !stream.write(`${JSON.stringify(reject)}\n`);
+    const isFull = !stream.write(text);
     if (isFull && !this.failure) await once(stream, 'drain').catch(() => undefined);
     this.throwFailure();
   }
 
   private throwFailure(): void {
-    if (!this.failure) return;
-    throw new CommandFailure(`${this.path} can't be written: ${this.failure.message}`);
+    if (this.failure === undefined) return;
+    const reason = printable(messageOf(this.failure));
+    throw new CommandFailure(`${printable(this.path ?? '')} can't be written: ${reason}`);
   }
+}
+
+function lineOf({ file, line, field, reason }: Place & Fault): string {
+  return [`${printable(file)}:${line}`, ...(field ? [field] : []), reason].join(': ');
 }

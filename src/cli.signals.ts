@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CommandFailure } from './common/command.js';
+
+/** How long a command may take to end after a signal, before it is left where it is. Milliseconds. */
+const GRACE_MS = 5_000;
+
+/** Aborted by the first SIGINT or SIGTERM; the second ends the process, as does a command that can't end. */
+export function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1);
+      setTimeout(() => process.exit(1), 2 * GRACE_MS).unref();
+      controller.abort(new CommandFailure(`stopped by ${name}`));
+    });
+  }
+  return controller.signal;
+}
+
+/** Fails some time after the signal, for commands that wait for something that does not come. */
+export async function graceAfter(signal: AbortSignal): Promise<void> {
+  await once(signal, 'abort');
+  await delay(GRACE_MS);
+  signal.throwIfAborted();
+}

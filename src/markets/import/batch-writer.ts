@@ -1,0 +1,55 @@
+import { setImmediate } from 'node:timers/promises';
+import type { BatchOutcome, ImportEntry } from './batch-tally.js';
+
+const BATCH_RECORDS = 1_000;
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+export interface BatchWriterOptions {
+  readonly write: (batch: readonly ImportEntry[]) => Promise<BatchOutcome>;
+  readonly written: (outcome: BatchOutcome) => Promise<void>;
+  /** Whether to write at once what has come, in place of waiting until a batch is full. */
+  readonly eager: boolean;
+  /** Called when an eager write has failed; `flush` throws it as well. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Gathers records into batches: one is written while the next is gathered, and no third one is taken in. */
+export class BatchWriter {
+  private batch: ImportEntry[] = [];
+  private bytes = 0;
+  private writing: Promise<void> | undefined;
+
+  constructor(private readonly options: BatchWriterOptions) {}
+
+  /** Resolves when there is room for another record. */
+  async add(entry: ImportEntry): Promise<void> {
+    this.batch.push(entry);
+    this.bytes += entry.bytes;
+    if (this.batch.length >= BATCH_RECORDS || this.bytes >= BATCH_BYTES) await this.flush();
+    else if (this.options.eager) this.start();
+  }
+
+  /** Resolves when all is written. @throws when it can't be */
+  async flush(): Promise<void> {
+    this.start();
+    await this.writing;
+  }
+
+  private start(): void {
+    if (this.writing) return;
+    this.writing = this.writeAll();
+    this.writing.catch(this.options.failed);
+  }
+
+  private async writeAll(): Promise<void> {
+    // What has arrived together is written together.
+    await setImmediate();
+    while (this.batch.length > 0) {
+      const { batch } = this;
+      this.batch = [];
+      this.bytes = 0;
+      await this.options.written(await this.options.write(batch));
+    }
+    this.writing = undefined;
+  }
+}

@@ -1,0 +1,24 @@
+import { constants, createReadStream, createWriteStream, fstatSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { isatty, ReadStream } from 'node:tty';
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
+const NEW_FILE_MODE = 0o666;
+
+// A FIFO whose other end nobody opens would keep one of Node's threads for good, and the process could not end.
+
+/** @throws when the file can't be opened */
+export function openForReading(path: string): Readable {
+  const fd = openSync(path, O_RDONLY | O_NONBLOCK);
+  if (isatty(fd)) return new ReadStream(fd);
+  if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true, writable: false });
+  return createReadStream(path, { fd });
+}
+
+/** Empties the file, or makes it. @throws when it can't be opened */
+export function openForWriting(path: string): Writable {
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, NEW_FILE_MODE);
+  if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: false, writable: true });
+  return createWriteStream(path, { fd });
+}

@@ -1,0 +1,60 @@
+import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
+import { Config } from '../../config.js';
+import { Database } from '../../database/database.js';
+import { initDatabase } from '../../database/init.js';
+import { MarketImport, type ImportReport } from './import-markets.js';
+import { totalBytes } from './input-files.js';
+import { MarketImporter } from './market-importer.js';
+import { Progress } from './progress.js';
+import { RejectLog } from './reject-log.js';
+
+export interface RunOptions {
+  readonly dryRun?: boolean;
+  readonly follow?: boolean;
+  readonly rejects?: string;
+  readonly maxRejects: number;
+}
+
+export async function runImport(
+  context: CommandContext,
+  files: readonly string[],
+  { dryRun = false, follow = false, rejects, maxRejects }: RunOptions,
+): Promise<void> {
+  if (!dryRun) await prepareDatabase(context);
+  const progress = new Progress(totalBytes(files), context.say);
+  const say = (message: string) => progress.say(message);
+  const log = new RejectLog(rejects, say);
+  const markets = new MarketImport(context.app.get(MarketImporter), {
+    dryRun,
+    follow,
+    signal: context.signal,
+    reject: (place, faults) => log.add(place, faults),
+    progress: (bytes, read) => progress.update(bytes, read),
+    say,
+  });
+  try {
+    log.open();
+    await markets.run(files);
+    await log.close();
+  } finally {
+    progress.stop();
+    await context.print({ json: markets.report, text: summary(markets.report, dryRun) });
+  }
+  const failures = [...markets.failures];
+  const { rejected } = markets.report;
+  if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
+  if (failures.length > 0) throw new CommandFailure(failures.join('\n'));
+}
+
+/** Without the index of the identity each market would cost a look at all of them. */
+async function prepareDatabase({ app, say }: CommandContext): Promise<void> {
+  if (!app.get(Config).dbInit) return;
+  for (const { what, ok, reason } of await initDatabase(app.get(Database).connection)) {
+    if (!ok) await say(`warning: ${what} can't be made: ${printable(reason ?? '', 500)}`);
+  }
+}
+
+function summary({ read, inserted, updated, unchanged, rejected }: ImportReport, dryRun: boolean) {
+  const counts = `${inserted} inserted, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`;
+  return `${read} read: ${counts}${dryRun ? ' (dry run: nothing was written)' : ''}`;
+}
