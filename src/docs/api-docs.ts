@@ -12,7 +12,7 @@ A key in a URL ends up in the logs of proxies: prefer the header.
 
 [/docs/live](/docs/live) shows markets as they change. It reads a stream, which this page can't try out; a terminal can:
 
-    curl -N -H 'X-API-Key: YOUR_KEY' '/v1/markets/stream?fixtureId=demo-fixture-1'`;
+    curl -N -H 'X-API-Key: YOUR_KEY' 'http://localhost:3000/v1/markets/stream?fixtureId=demo-fixture-1'`;
 
 /** The OpenAPI 3.1 document of the application. */
 export function createDocument(app: INestApplication): OpenAPIObject {
