@@ -47,6 +47,7 @@ export async function openEmbedded(
     await makeFolder(resolve(options.path));
     return await open({ ...options, path: await realpath(options.path) }, say);
   } catch (error) {
+    if (options.signal?.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`The embedded MongoDB in ${options.path} can't run: ${reason}`, {
       cause: error,

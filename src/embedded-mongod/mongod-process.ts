@@ -43,9 +43,6 @@ const GUARD = `
   kill -9 "$mongod"
   wait`;
 
-/** Name of the guard in a list of processes. */
-export const GUARD_NAME = 'markets-odds-mongod-guard';
-
 type Guard = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** A mongod on 127.0.0.1 that ends when this process does. */
@@ -63,10 +60,14 @@ export class MongodProcess {
    * @throws MongodFailed
    */
   static async start(options: MongodOptions): Promise<MongodProcess> {
-    const guard = spawn('/bin/sh', ['-c', GUARD, GUARD_NAME, options.program, ...args(options)], {
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
+    const guard = spawn(
+      '/bin/sh',
+      ['-c', GUARD, 'mongod-guard', options.program, ...args(options)],
+      {
+        detached: true,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      },
+    );
     guard.stdin.on('error', () => undefined);
     const gone = once(guard, 'close');
     const log: string[] = [];

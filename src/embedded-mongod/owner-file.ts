@@ -13,6 +13,7 @@ export interface Owner {
 }
 
 const NAME = 'embedded.json';
+const NAME_BEFORE = 'keeper.json';
 
 export async function readOwner(dbPath: string): Promise<Owner | undefined> {
   try {
@@ -34,10 +35,14 @@ export async function writeOwner(dbPath: string, owner: Owner): Promise<void> {
 export async function markAsOurs(dbPath: string): Promise<void> {
   const files = await readdir(dbPath);
   if (files.includes(NAME)) return;
-  if (!files.includes('mongod.lock')) return writeFile(join(dbPath, NAME), '{}');
+  if (!files.includes('mongod.lock') || files.includes(NAME_BEFORE)) {
+    return writeFile(join(dbPath, NAME), '{}');
+  }
   // mongod empties the file when it ends.
   const inUse = (await readFile(join(dbPath, 'mongod.lock'), 'utf8')) !== '';
   throw new Error(
-    inUse ? 'another mongod is using this data path' : 'it holds the data of another MongoDB',
+    inUse
+      ? 'another mongod is using this data path'
+      : 'it holds the data of another MongoDB. Set EMBEDDED_DB_PATH to another folder',
   );
 }
