@@ -16,6 +16,7 @@ import { requestContext } from './http/request-context.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { setUpLivePage } from './docs/live-page.js';
+import { ShortWay } from './markets/short-way.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import { RequestLog } from './telemetry/request-log.js';
@@ -44,8 +45,6 @@ export async function createApp(
     abortOnError: false,
   });
   app.set('trust proxy', config.trustProxy);
-  const tracing = traceRequests();
-  if (tracing) app.use(tracing);
   app.use(requestContext);
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
@@ -56,6 +55,15 @@ export async function createApp(
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, { withProbes: config.adminPort === undefined });
   await app.init();
+  const shortWay = app.get(ShortWay);
+  const trace = traceRequests();
+  adapter.serveBy((express) => (request, response) => {
+    const serve = () => {
+      if (!shortWay.answer(request, response)) express(request, response);
+    };
+    if (trace) trace(request, response, serve);
+    else serve();
+  });
   return app;
 }
 

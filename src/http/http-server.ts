@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
 import { messageClasses } from './message-classes.js';
-import { Admission } from './overload/admission.js';
+import { Admission, type RequestListener } from './overload/admission.js';
 import { sendOverloaded } from './overload/overloaded.js';
 import { isProbe } from './probe-paths.js';
 import { readyFiles } from './ready-files.js';
@@ -51,6 +51,7 @@ export class HttpServerAdapter extends ExpressAdapter {
   keepsConnections = true;
 
   private readonly app: Express;
+  private serve: RequestListener;
   private readonly admission: Admission;
   private readonly unread: UnreadAnswers;
   /** Requests on each connection that wait for the answer to an earlier one. */
@@ -66,13 +67,18 @@ export class HttpServerAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     super(app);
     this.app = app;
+    this.serve = app;
     this.unread = new UnreadAnswers(given.limits.unreadMs);
     const beforeHead = (response: ServerResponse) => {
       if (!this.keepsConnections) response.shouldKeepAlive = false;
       this.unread.watch(response);
     };
     this.serverOptions = { ...SERVER_OPTIONS, ...messageClasses(app, beforeHead) };
-    this.admission = new Admission(given.limits, app, (...refused) => this.refuse(...refused));
+    this.admission = new Admission(
+      given.limits,
+      (...admitted) => this.serve(...admitted),
+      (...refused) => this.refuse(...refused),
+    );
   }
 
   override initHttpServer(): void {
@@ -83,6 +89,11 @@ export class HttpServerAdapter extends ExpressAdapter {
   override listen(port: string | number, ...[host, callback]: unknown[]): Server {
     const options = { port: Number(port), host: String(host), backlog: BACKLOG };
     return (this.httpServer as Server).listen(options, callback as () => void);
+  }
+
+  /** What comes before Express, which it is given as the last step. */
+  serveBy(listener: (express: RequestListener) => RequestListener): void {
+    this.serve = listener(this.app);
   }
 
   /** Opens a port on which nothing but probes and metrics are. */
@@ -136,7 +147,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     });
     // It has the socket for itself when there is no answer before it.
     if (!response.socket) this.receiveLater(request, response);
-    else if (isProbe(request.url)) this.app(request, response);
+    else if (isProbe(request.url)) this.serve(request, response);
     else this.admission.admit(request, response);
   }
 

@@ -1,6 +1,6 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
-import { DATA_HEADERS } from './response-headers.js';
+import { answerHeadersOf } from './response-headers.js';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
@@ -23,7 +23,7 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(path);
   request.requestId = requestIdOf(request);
-  request.answerHeaders = { ...DATA_HEADERS, 'X-Request-Id': request.requestId };
+  request.answerHeaders = answerHeadersOf(request.requestId);
   checkProtocol(request);
   next();
 }
@@ -36,7 +36,8 @@ export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
   return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
 }
 
-function checkProtocol(request: ApiRequest): void {
+/** @throws Problem about a request that two hops could read differently, or that asks for what can't be */
+export function checkProtocol(request: ApiRequest): void {
   const { httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     throw new Problem('invalid_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.', {

@@ -9,3 +9,8 @@ export const DATA_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
 } as const;
+
+/** What every answer carries, to be added to on the way. */
+export function answerHeadersOf(requestId: string): Record<string, string> {
+  return { ...DATA_HEADERS, 'X-Request-Id': requestId };
+}

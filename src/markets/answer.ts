@@ -1,11 +1,19 @@
 import { hash } from 'node:crypto';
 import { pageMeta, type PageQuery } from '../http/input/page.js';
+import { JsonBody } from './json-body.js';
 
-/** The finished body of an answer, with the tag that changes if and only if the body does. */
-export interface Answer {
-  readonly body: Buffer;
+/** A page, with the tag that changes if and only if its body does. */
+export class Answer extends JsonBody {
   readonly etag: string;
-  readonly items: number;
+
+  constructor(
+    body: Buffer,
+    readonly items: number,
+  ) {
+    super(body);
+    // Weak, since the same tag stands for the compressed forms of the body.
+    this.etag = `W/"${hash('sha1', body, 'base64url')}"`;
+  }
 }
 
 /**
@@ -15,8 +23,5 @@ export interface Answer {
  */
 export function answerOf(query: PageQuery, markets: readonly string[], itemCount: number): Answer {
   const meta = JSON.stringify(pageMeta(query, itemCount));
-  const body = Buffer.from(`{"data":[${markets.join(',')}],"meta":${meta}}`);
-  // Weak, since the same tag stands for the compressed forms of the body.
-  const etag = `W/"${hash('sha1', body, 'base64url')}"`;
-  return { body, etag, items: markets.length };
+  return new Answer(Buffer.from(`{"data":[${markets.join(',')}],"meta":${meta}}`), markets.length);
 }

@@ -7,12 +7,16 @@ import { ApiMarketsPage } from './api-markets-page.decorator.js';
 import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js';
 import { MarketsService } from './markets.service.js';
 import type { Scope } from './scope.js';
+import { ShortWay } from './short-way.js';
 import { sendAnswer } from './send-answer.js';
 
 @ApiTags('Markets')
 @Controller('v1/markets/market')
 export class MarketsController {
-  constructor(private readonly markets: MarketsService) {}
+  constructor(
+    private readonly markets: MarketsService,
+    private readonly shortWay: ShortWay,
+  ) {}
 
   @Get('provider/:eventId')
   @ApiMarketsPage("List the markets of an event, by the provider's event id")
@@ -43,6 +47,7 @@ export class MarketsController {
     query: MarketsQuery,
   ): Promise<void> {
     const { answer, source } = await this.markets.page(scope, query);
+    if (source === 'memory') this.shortWay.remember(request, scope, query);
     request.served = { source, items: answer.items };
     await sendAnswer(request, response, answer);
   }

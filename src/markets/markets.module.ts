@@ -10,6 +10,7 @@ import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
+import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
 import { FeedCurrency } from './watch/feed-currency.js';
 import { HistoryRecorder } from './watch/history-recorder.js';
@@ -47,6 +48,7 @@ const watch = [
   providers: [
     MarketsService,
     PageReader,
+    ShortWay,
     LiveScopes,
     ScopeLoader,
     MarketCache,

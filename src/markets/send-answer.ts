@@ -1,21 +1,19 @@
 import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import type { Answer } from './answer.js';
+import type { Compression, JsonBody } from './json-body.js';
 
 /** Smaller bodies are not worth the work. */
 const COMPRESS_FROM_BYTES = 1_024;
 
-const compressors = {
-  br: (body: Buffer) =>
-    promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
-  gzip: (body: Buffer) => promisify(gzip)(body),
-};
+/** Longer lists of encodings are no browser's: parsing them takes milliseconds. */
+const ACCEPTED_LENGTH_MAX = 256;
 
-type Encoding = keyof typeof compressors | 'identity';
+/** Few different ones are ever sent. */
+const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
 /** Set earlier only where CORS is set up, which makes the answer depend on the origin, too. */
 function caching(response: Response): Record<string, string> {
@@ -28,24 +26,30 @@ function caching(response: Response): Record<string, string> {
 }
 
 /** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
-export async function sendAnswer(request: ApiRequest, response: Response, answer: Answer) {
+export async function sendAnswer(
+  request: ApiRequest,
+  response: Response,
+  answer: Answer,
+): Promise<void> {
   const headers = { ...caching(response), ETag: answer.etag };
   if (hasAlready(request.headers['if-none-match'], answer.etag)) {
     response.writeHead(304, { ...request.answerHeaders, ...headers }).end();
     return;
   }
-  await sendBody(request, response, answer.body, headers);
+  await sendBody(request, response, answer, headers);
 }
 
 /** Sends a body of JSON, compressed if the client can take it so. */
 export async function sendBody(
   request: ApiRequest,
   response: Response,
-  json: Buffer,
+  json: JsonBody,
   headers: Readonly<Record<string, string>>,
-) {
+): Promise<void> {
   const encoding = negotiate(request, json);
-  const body = encoding === 'identity' ? json : await compressors[encoding](json);
+  const encoded = encoding === 'identity' ? json.body : json.compress(encoding);
+  // Without a wait where none is needed.
+  const body = Buffer.isBuffer(encoded) ? encoded : await encoded;
   response.writeHead(200, {
     ...request.answerHeaders,
     ...headers,
@@ -56,19 +60,22 @@ export async function sendBody(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-function negotiate(request: ApiRequest, body: Buffer): Encoding {
-  if (body.length < COMPRESS_FROM_BYTES || !request.headers['accept-encoding']) return 'identity';
-  const accepted = new Negotiator(request).encoding(['br', 'gzip', 'identity']);
-  return (accepted as Encoding | undefined) ?? 'identity';
+function negotiate({ headers }: ApiRequest, { body }: JsonBody): Compression | 'identity' {
+  const accepted = headers['accept-encoding'];
+  if (body.length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
+    return 'identity';
+  }
+  const known = choices.get(accepted);
+  if (known) return known;
+  const preferred = new Negotiator({ headers }).encoding(['br', 'gzip', 'identity']);
+  const choice = (preferred as Compression | undefined) ?? 'identity';
+  choices.set(accepted, choice);
+  return choice;
 }
 
-/** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. */
+/** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. No tag holds a quotation mark, and ours no comma. */
 function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
   if (!ifNoneMatch) return false;
-  if (ifNoneMatch === etag) return true;
-  return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || weak(tag) === weak(etag));
-}
-
-function weak(tag: string): string {
-  return tag.trim().replace(/^W\//, '');
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true;
+  return ifNoneMatch.includes(etag.slice(etag.indexOf('"')));
 }

@@ -18,7 +18,6 @@ export class CachedScope {
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, Answer>();
   private marketsBytes: number;
-  private answersBytes = 0;
 
   /**
    * @param asOf the cluster time of the state that it was made from
@@ -34,7 +33,9 @@ export class CachedScope {
   }
 
   get bytes(): number {
-    return OVERHEAD_BYTES + this.marketsBytes + this.answersBytes;
+    let bytes = OVERHEAD_BYTES + this.marketsBytes;
+    for (const answer of this.answers.values()) bytes += OVERHEAD_BYTES + answer.bytes;
+    return bytes;
   }
 
   get ids(): OrderedId[] {
@@ -69,15 +70,14 @@ export class CachedScope {
     const start = (page - 1) * take;
     const texts = matching.slice(start, start + take).map(({ json }) => json);
     const answer = answerOf(query, texts, matching.length);
-    if (this.answers.size >= ANSWERS_MAX) this.forgetAnswers();
+    if (this.answers.size >= ANSWERS_MAX) this.answers.clear();
     this.answers.set(key, answer);
-    this.answersBytes += OVERHEAD_BYTES + answer.body.length;
     return answer;
   }
 
   put(market: CachedMarket): void {
     const { index, found } = this.find(market.id);
-    this.forgetAnswers();
+    this.answers.clear();
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
     this.markets.splice(index, found ? 1 : 0, afterChange(market, found));
   }
@@ -85,14 +85,9 @@ export class CachedScope {
   remove(id: OrderedId): void {
     const { index, found } = this.find(id);
     if (!found) return;
-    this.forgetAnswers();
+    this.answers.clear();
     this.marketsBytes -= found.bytes;
     this.markets.splice(index, 1);
-  }
-
-  private forgetAnswers(): void {
-    this.answers.clear();
-    this.answersBytes = 0;
   }
 
   /** Where an id is, or where it would have to be. */

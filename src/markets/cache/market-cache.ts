@@ -76,8 +76,12 @@ export class MarketCache implements ScopeOwner {
   recall(scope: Scope, query: MarketsQuery): Answer | undefined {
     if (!this.isFresh) return undefined;
     const key = scopeKey(scope);
-    const cached = this.kept?.get(key)?.scope ?? this.live.get(key);
-    return cached && this.answer(cached, query);
+    const kept = this.kept?.get(key);
+    const cached = kept?.scope ?? this.live.get(key);
+    const answer = cached?.answer(query);
+    // New answers, and compressed forms that were made since.
+    if (kept && kept.bytes !== kept.scope.bytes) this.weigh(kept.scope);
+    return answer;
   }
 
   /** The answer from a scope that is loaded for it, if it is popular enough and fit for memory. */
@@ -110,13 +114,6 @@ export class MarketCache implements ScopeOwner {
 
   private get isFresh(): boolean {
     return this.feed.ageMs <= FRESH_FOR_MS;
-  }
-
-  private answer(scope: CachedScope, query: MarketsQuery): Answer {
-    const before = scope.bytes;
-    const answer = scope.answer(query);
-    if (scope.bytes !== before && this.owns(scope)) this.weigh(scope);
-    return answer;
   }
 
   /** Lets the LRU know what a scope has come to weigh; it may be dropped for it. */

@@ -4,6 +4,7 @@ import type { Response } from 'express';
 import { RequestLimit } from '../../api-keys/request-limit.js';
 import type { ApiRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
+import { JsonBody } from '../json-body.js';
 import { sendBody } from '../send-answer.js';
 import { ApiChanges, ApiStream } from './api-watch.decorator.js';
 import { ChangesService } from './changes.service.js';
@@ -32,7 +33,7 @@ export class WatchController {
     const cursor = cursorIn('query', 'since', query.since);
     const watch = await this.accept(request, query);
     const body = await this.changes.answer(watch, cursor);
-    await sendBody(request, response, body, { 'Cache-Control': 'private, no-store' });
+    await sendBody(request, response, new JsonBody(body), { 'Cache-Control': 'private, no-store' });
   }
 
   @Get('stream')

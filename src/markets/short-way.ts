@@ -1,0 +1,126 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import { KeyVerifier } from '../api-keys/key-verifier.js';
+import { RequestLimit } from '../api-keys/request-limit.js';
+import { Config } from '../config.js';
+import type { ApiRequest } from '../http/api-request.js';
+import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
+import { mayHoldKey } from '../http/key-like.js';
+import { Problem } from '../http/problem.js';
+import { sendProblem } from '../http/problem.filter.js';
+import { checkProtocol, requestIdOf } from '../http/request-context.js';
+import { answerHeadersOf } from '../http/response-headers.js';
+import type { Answer } from './answer.js';
+import { MarketCache } from './cache/market-cache.js';
+import type { MarketsQuery } from './markets-query.dto.js';
+import type { Scope } from './scope.js';
+import { sendAnswer } from './send-answer.js';
+
+const TARGETS_MAX = 5_000;
+const TARGET_LENGTH_MAX = 512;
+
+const KEY_HEADER = API_KEY_HEADER.toLowerCase();
+const KEY_IN_QUERY = `${API_KEY_QUERY}=`;
+
+/** With one of these a request takes the full way, which knows what to make of it. */
+const NOT_PLAIN = ['expect', 'content-length', 'transfer-encoding'];
+
+/** What the full way found out about a request target. */
+interface Known {
+  readonly route: unknown;
+  readonly scope: Scope;
+  readonly query: MarketsQuery;
+}
+
+/**
+ * Answers before Express what was answered from memory before, if everything about the request is plain. The full way
+ * stays the only place where a request is judged: what is not plain, or not in memory, takes it.
+ */
+@Injectable()
+export class ShortWay {
+  /** By target, without the key. */
+  readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
+  private readonly isOpen: boolean;
+
+  constructor(
+    private readonly verifier: KeyVerifier,
+    private readonly limit: RequestLimit,
+    private readonly cache: MarketCache,
+    @Inject(Config) private readonly config: Config,
+  ) {
+    // Redis has to be waited for, and with CORS an answer depends on its origin.
+    this.isOpen = !config.redisUrl && !config.corsOrigins;
+  }
+
+  /** To be told of each request that the full way answered from memory. */
+  remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {
+    const { originalUrl, rawQuery, route } = request;
+    const { target, key } = withoutKey(originalUrl);
+    if (!this.isOpen || target.length > TARGET_LENGTH_MAX || this.known.has(target)) return;
+    const keys = rawQuery.filter(([name]) => name === API_KEY_QUERY).length;
+    const holdsKey = keys !== (key === undefined ? 0 : 1) || mayHoldKey(target, request);
+    if (!holdsKey) this.known.set(target, { route, scope, query });
+  }
+
+  /** @returns whether it was answered; if not, nothing has happened */
+  answer(request: ApiRequest, response: Response): boolean {
+    const { target, key: queryKey } = withoutKey(request.url);
+    const known = this.known.get(target);
+    if (!known || !isPlain(request)) return false;
+    const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
+    const apiKey = key === undefined ? undefined : this.verifier.recall(key);
+    const answer = apiKey && this.cache.recall(known.scope, known.query);
+    if (!answer) return false;
+    request.requestId = requestIdOf(request);
+    request.answerHeaders = answerHeadersOf(request.requestId);
+    request.route = known.route;
+    request.apiKey = apiKey;
+    this.send(request, response, answer).catch((error: unknown) => {
+      if (error instanceof Problem) sendProblem(request, response, error);
+      else response.destroy();
+    });
+    return true;
+  }
+
+  private async send(request: ApiRequest, response: Response, answer: Answer): Promise<void> {
+    const counted = this.limit.take(request);
+    if (counted) await counted;
+    request.served = { source: 'memory', items: answer.items };
+    await sendAnswer(request, response, answer);
+  }
+
+  private onlyKey(
+    inQuery: string | undefined,
+    inHeader: string | string[] | undefined,
+  ): string | undefined {
+    if (inHeader === undefined) return this.config.authAllowQueryKey ? inQuery : undefined;
+    return inQuery === undefined && typeof inHeader === 'string' ? inHeader : undefined;
+  }
+}
+
+function isPlain(request: ApiRequest): boolean {
+  const { fromOperator, headers, httpVersion, method } = request;
+  if (fromOperator || httpVersion !== '1.1' || (method !== 'GET' && method !== 'HEAD'))
+    return false;
+  if (NOT_PLAIN.some((name) => name in headers)) return false;
+  try {
+    checkProtocol(request);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A target without the key in its query, and the key. A second one stays in the target, which then is not known. */
+function withoutKey(url: string): { target: string; key?: string } {
+  const start = url.indexOf('?');
+  if (start < 0) return { target: url };
+  const parts = url.slice(start + 1).split('&');
+  const index = parts.findIndex((part) => part.startsWith(KEY_IN_QUERY));
+  if (index < 0) return { target: url };
+  const [part = ''] = parts.splice(index, 1);
+  const path = url.slice(0, start);
+  const target = parts.length > 0 ? `${path}?${parts.join('&')}` : path;
+  return { target, key: part.slice(KEY_IN_QUERY.length) };
+}

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { generateKey } from '../src/api-keys/key-form.js';
+import { ShortWay } from '../src/markets/short-way.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket, store } from './factories.js';
+import { sendRaw } from './raw-http.js';
+
+const PATH = '/v1/markets/market/fixture/short';
+const EVENT = '/v1/markets/market/provider/short-event';
+
+let withMemory: TestApp;
+let without: TestApp;
+let keys: Readonly<Record<string, string>>;
+let etag: string;
+let answeredShort = 0;
+
+beforeAll(async () => {
+  withMemory = await createTestApp();
+  const { mongodbUri } = withMemory.config;
+  without = await createTestApp({ mongodbUri, cacheMaxMb: 0 });
+  const markets = Array.from({ length: 12 }, (_, index) =>
+    aMarket({
+      fixtureId: 'short',
+      eventId: 'short-event',
+      marketMoment: index % 2 ? 'live' : 'prelive',
+    }),
+  );
+  await store(withMemory.database.connection, ...markets);
+  keys = await makeKeys();
+  const shortWay = withMemory.app.get(ShortWay);
+  const answer = shortWay.answer.bind(shortWay);
+  shortWay.answer = (request, response) => {
+    const isAnswered = answer(request, response);
+    if (isAnswered) answeredShort += 1;
+    return isAnswered;
+  };
+  for (const path of [PATH, EVENT]) for (let asked = 0; asked < 3; asked++) await ask(path);
+  ({ etag = '' } = (await ask(PATH)).headers);
+});
+
+afterAll(async () => {
+  await withMemory.close();
+  await without.close();
+});
+
+const ask = (path: string) => withMemory.get(path).expect(200);
+
+async function makeKeys(): Promise<Record<string, string>> {
+  const apiKeys = withMemory.app.get(ApiKeysService);
+  const create = async (options: object) =>
+    (await apiKeys.create({ name: 'x', rateLimit: 0, ...options })).key;
+  return {
+    good: withMemory.key,
+    other: await create({}),
+    limited: await create({ rateLimit: 3 }),
+    roomy: await create({ rateLimit: 1_000_000 }),
+    expired: await create({ expiresInMs: 1 }),
+    unknown: generateKey(),
+    malformed: `${withMemory.key.slice(0, -1)}!`,
+  };
+}
+
+interface Variation {
+  readonly method?: string;
+  readonly target?: string;
+  readonly version?: string;
+  /** A `<name>` stands for the key of that name. */
+  readonly headers?: readonly string[];
+  readonly body?: string;
+}
+
+const HOST = 'Host: a';
+const KEY = 'X-API-Key: <good>';
+const BOTH = [HOST, KEY];
+
+const VARIATIONS: readonly Variation[] = [
+  ...['GET', 'HEAD', 'POST', 'OPTIONS', 'DELETE', 'TRACE', 'BREW'].map((method) => ({ method })),
+  ...[
+    EVENT,
+    `${PATH}?`,
+    `${PATH}?&`,
+    `${PATH}?page=1`,
+    `${PATH}?page=2&take=5`,
+    `${PATH}?take=101`,
+    `${PATH}?take=5&take=5`,
+    `${PATH}?marketMoment=live`,
+    `${PATH}?marketMoment=live&marketMoment=prelive`,
+    `${PATH}?market%4doment=live`,
+    `${PATH}?nonsense=1`,
+    `${PATH}?page=%zz`,
+    `${PATH}/`,
+    `${PATH}#x`,
+    `http://a${PATH}`,
+    `/v1/markets/market/fixture/%73hort`,
+    `/v1/markets/market/fixture/sho%zzrt`,
+    `/V1/markets/market/fixture/short`,
+    `//v1/markets/market/fixture/short`,
+    '/v1/markets/market/fixture/nobody-has-it',
+    `${PATH}?api_key=<good>`,
+  ].map((target) => ({ target })),
+  ...[
+    `${PATH}?api_key=<good>`,
+    `${PATH}?api_key=<good>&take=5`,
+    `${PATH}?take=5&api_key=<good>`,
+    `${PATH}?page=1&api_key=<good>&take=5`,
+    `${PATH}?api_key=<good>&api_key=<good>`,
+    `${PATH}?api_key=<good>&api_key=<other>`,
+    `${PATH}?%61pi_key=<good>`,
+    `${PATH}?%61pi_key=<good>&api_key=<good>`,
+    `${PATH}?api_key=`,
+    `${PATH}?api_key`,
+    `${PATH}?api_key=<good>x`,
+    `${PATH}?api_key=<expired>`,
+    `${PATH}?xapi_key=<good>`,
+    `${PATH}&api_key=<good>`,
+    `${PATH}?api_key=<good>?api_key=<good>`,
+    PATH,
+  ].map((target) => ({ target, headers: [HOST] })),
+  ...['good', 'other', 'limited', 'roomy', 'expired', 'unknown', 'malformed'].map((key) => ({
+    headers: [HOST, `X-API-Key: <${key}>`],
+  })),
+  ...[
+    [HOST, KEY, KEY],
+    [HOST, 'X-API-Key:'],
+    [HOST, 'x-api-key:   <good>  '],
+    [KEY],
+    [HOST, HOST, KEY],
+    ['Host:', KEY],
+    ['Host: user@a', KEY],
+    ...[
+      'Accept-Encoding: gzip, deflate, br',
+      'Accept-Encoding: gzip',
+      'Accept-Encoding: br;q=0.1, gzip;q=0.9',
+      'Accept-Encoding: *;q=0',
+      'Accept-Encoding: identity;q=0',
+      'Accept-Encoding:',
+      `Accept-Encoding: ${'x,'.repeat(2_000)}`,
+      'If-None-Match: <etag>',
+      'If-None-Match: "other", <etag>',
+      'If-None-Match: *',
+      'If-None-Match: "other"',
+      'If-Modified-Since: Sat, 21 Nov 2026 07:03:00 GMT',
+      'If-Match: "other"',
+      'Range: bytes=0-9',
+      'X-Request-Id: mine',
+      'X-Request-Id: not sane',
+      'X-Request-Id: <good>',
+      'Connection: close',
+      'Connection: Upgrade\r\nUpgrade: h2c',
+      'Expect: 100-continue',
+      'Expect: more',
+      'Content-Length: 0',
+      'Origin: https://odds.example',
+      'Accept: text/html',
+      'X-HTTP-Method-Override: DELETE',
+      'X-Forwarded-For: 1.2.3.4',
+    ].map((header) => [...BOTH, header]),
+  ].map((headers) => ({ headers })),
+  { headers: [...BOTH, 'Content-Length: 2'], body: '{}' },
+  { headers: [...BOTH, 'Transfer-Encoding: chunked'], body: '2\r\n{}\r\n0\r\n\r\n' },
+  { version: 'HTTP/1.0' },
+  { version: 'HTTP/2.0' },
+  { method: 'HEAD', headers: [...BOTH, 'Accept-Encoding: br'] },
+  { method: 'HEAD', headers: [...BOTH, 'If-None-Match: <etag>'] },
+  { method: 'HEAD', headers: [HOST, 'X-API-Key: <limited>'] },
+];
+
+function bytesOf({ body = '', method = 'GET', target = PATH, version, headers }: Variation) {
+  const lines = (headers ?? BOTH).map((header) => `${header}\r\n`).join('');
+  const request = `${method} ${target} ${version ?? 'HTTP/1.1'}\r\n${lines}\r\n${body}`;
+  return request
+    .replaceAll('<etag>', etag)
+    .replaceAll(/<(\w+)>/g, (whole, name: string) => keys[name] ?? whole);
+}
+
+/** Without what differs from one request to the next: the date, an id of ours, seconds left. */
+function comparable(text: string): string {
+  return text
+    .replace(/^Date: .*$/m, 'Date')
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'an id')
+    .replace(/;t=\d+/, ';t')
+    .replace(/^Retry-After: \d+$/m, 'Retry-After');
+}
+
+async function answerOf(service: TestApp, variation: Variation): Promise<unknown> {
+  const bodiless = variation.method === 'HEAD';
+  const [answer] = await sendRaw(service.port, bytesOf(variation), { bodiless });
+  return answer && { head: comparable(answer.head), body: comparable(answer.body) };
+}
+
+/** The log's lines on requests, without times and where an answer came from. */
+function logged({ logged: lines }: TestApp): unknown[] {
+  return lines
+    .map((line) => JSON.parse(comparable(line)) as Record<string, unknown>)
+    .filter(({ msg }) => msg === 'request')
+    .map((line) => ({ ...line, time: 0, durationMs: 0, source: '' }));
+}
+
+it.each(VARIATIONS.map((variation) => [JSON.stringify(variation).slice(0, 120), variation]))(
+  'answers as the full way does: %s',
+  async (_name, variation) => {
+    for (const service of [withMemory, without]) service.logged.splice(0);
+    for (let asked = 0; asked < 4; asked++) {
+      const full = await answerOf(without, variation as Variation);
+      expect(full).toBeDefined();
+      expect(await answerOf(withMemory, variation as Variation)).toEqual(full);
+    }
+    expect(logged(withMemory)).toEqual(logged(without));
+  },
+);
+
+it('answers most plain requests the short way, and counts them as the full way does', async () => {
+  const before = answeredShort;
+  const hitsBefore = await hits();
+  for (let asked = 0; asked < 10; asked++) await ask(PATH);
+  expect(answeredShort - before).toBe(10);
+  expect((await hits()) - hitsBefore).toBe(10);
+});
+
+it('remembers no key', () => {
+  const { known } = withMemory.app.get(ShortWay);
+  expect([...known.keys()]).toContain(`${PATH}?take=5`);
+  for (const target of known.keys()) expect(target).not.toMatch(/mos_|api_key/);
+});
+
+it('stops when the key is revoked, and tells each change', async () => {
+  const apiKeys = withMemory.app.get(ApiKeysService);
+  const { key, record } = await apiKeys.create({ name: 'short', rateLimit: 0 });
+  const status = async () => (await withMemory.getOpen(`${PATH}?api_key=${key}`)).status;
+  expect(await status()).toBe(200);
+  await apiKeys.revoke(record._id);
+  const revokedAt = performance.now();
+  while ((await status()) === 200) await delay(5);
+  expect(performance.now() - revokedAt).toBeLessThan(3_000);
+
+  const { itemCount } = await countOf();
+  await store(withMemory.database.connection, aMarket({ fixtureId: 'short' }));
+  await delay(250);
+  expect((await countOf()).itemCount).toBe(itemCount + 1);
+});
+
+async function hits(): Promise<number> {
+  const { text } = await withMemory.getOpen('/metrics');
+  return Number(/^markets_cache_hits_total (\d+)$/m.exec(text)?.[1]);
+}
+
+async function countOf(): Promise<{ itemCount: number }> {
+  return ((await ask(PATH)).body as { meta: { itemCount: number } }).meta;
+}
