@@ -16,6 +16,7 @@ export const FAULTS = [
   'rolling restart',
   'half-open, dripping, slow sockets',
   'import killed',
+  'feed followed',
   'disk full',
   'clock jump',
   'bad URI or password',
