@@ -46,7 +46,6 @@ export class WatchedMarkets {
 /** A stream as a caller has it. */
 export class StreamClient {
   readonly events: StreamEvent[] = [];
-  readonly markets = new WatchedMarkets();
   private text = '';
   private waiting: (() => void)[] = [];
   retryMs: number | undefined;
@@ -55,6 +54,7 @@ export class StreamClient {
   private constructor(
     private readonly request: ClientRequest,
     readonly response: IncomingMessage,
+    readonly markets: WatchedMarkets,
   ) {
     response.setEncoding('utf8');
     response.on('data', (chunk: string) => this.take(chunk));
@@ -65,10 +65,15 @@ export class StreamClient {
     response.on('error', () => undefined);
   }
 
-  static open(url: string, headers: Readonly<Record<string, string>>): Promise<StreamClient> {
+  /** @param markets what the caller has already */
+  static open(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    markets = new WatchedMarkets(),
+  ): Promise<StreamClient> {
     return new Promise((resolve, reject) => {
       const request = get(url, { headers, agent: false });
-      request.on('response', (response) => resolve(new StreamClient(request, response)));
+      request.on('response', (response) => resolve(new StreamClient(request, response, markets)));
       request.on('error', reject);
     });
   }

@@ -1,0 +1,65 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import { CachedScope } from '../cache/cached-scope.js';
+import { ChangeHistory } from './change-history.js';
+
+const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const scope = new CachedScope({ eventId: 'e' }, at(1), []);
+const { key } = scope;
+
+describe('ChangeHistory', () => {
+  let history: ChangeHistory;
+  const since = (seconds: number) => {
+    const ids = history.since(scope, at(seconds));
+    return ids && [...ids];
+  };
+
+  beforeEach(() => {
+    history = new ChangeHistory();
+    history.startAt(at(1_000));
+    scope.liveSince = undefined;
+  });
+
+  it('knows what changed after a position, and nothing of the time before it began', () => {
+    history.note(key, 'sa', at(1_001));
+    history.note(key, 'sb', at(1_002));
+    history.note('eventId:other', 'sc', at(1_003));
+    expect([since(1_000), since(1_001), since(1_002)]).toEqual([['sa', 'sb'], ['sb'], []]);
+    expect(since(999)).toBeUndefined();
+  });
+
+  it('does not know what came before a change of unknown scopes, but of scopes that were live', () => {
+    history.note(key, 'sa', at(1_001));
+    history.noteUnknown(at(1_002));
+    expect(since(1_001)).toBeUndefined();
+    expect(since(1_002)).toEqual([]);
+    scope.liveSince = at(1_001);
+    expect(since(1_001)).toEqual([]);
+    expect(since(1_000)).toBeUndefined();
+  });
+
+  it('begins earlier once the past is noted, unless something was dropped meanwhile', () => {
+    const { epoch } = history.stateNow();
+    history.note(key, 'sa', at(950));
+    history.extendTo(at(900), epoch);
+    expect(since(900)).toEqual(['sa']);
+    history.startAt(at(2_000));
+    history.extendTo(at(900), epoch);
+    expect(since(1_999)).toBeUndefined();
+  });
+
+  it('keeps ten minutes, and says so of itself', () => {
+    for (let second = 1_001; second <= 3_000; second += 1)
+      history.note(key, `s${second}`, at(second));
+    expect(since(2_400)).toHaveLength(600);
+    expect(since(1_001)).toBeUndefined();
+  });
+
+  it('is bounded, whatever changes', () => {
+    for (let count = 0; count < 400_000; count += 1)
+      history.note(key, `s${count}`, at(1_001 + count / 1e4));
+    const { begin } = history.stateNow();
+    expect(begin?.greaterThan(at(1_000))).toBe(true);
+    expect(since(1_041)).toEqual([]);
+  });
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MongoClient, type Collection, type Document } from 'mongodb';
+import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import type { Market } from '../src/markets/market.schema.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket } from './factories.js';
+import { TestMongod } from './mongo.js';
+import { Random } from './coherence/random.js';
+import { StreamClient, WatchedMarkets, type Group } from './watch-client.js';
+
+const ROUNDS = Number(process.env['WATCH_MODEL_ROUNDS'] ?? 3);
+const WRITES = 30;
+const IDS = ['a', 'b', 'c'];
+const SCOPES = IDS.flatMap((id) => [`eventId=${id}`, `fixtureId=${id}`]);
+
+let mongod: TestMongod;
+let client: MongoClient;
+let replicas: TestApp[];
+
+const seed = Date.now() % 1_000_000;
+const random = new Random(seed);
+
+async function aReplica(dbInit = false): Promise<TestApp> {
+  const replica = await createTestApp({ mongodbUri: mongod.uri, dbInit });
+  replica.app.get(StreamTimes).currentEveryMs = 100;
+  return replica;
+}
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+  client = await new MongoClient(mongod.uri).connect();
+  replicas = [await aReplica(true), await aReplica()];
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica.close();
+  await client.close();
+  await mongod.stop();
+});
+
+const markets = (): Collection => client.db().collection('markets');
+
+/** A caller that watches some ids with some filter, by a stream or by asking, at whatever replica. */
+class Caller {
+  private readonly markets = new WatchedMarkets();
+  private stream: StreamClient | undefined;
+  private cursor: string | undefined;
+  /** The collection became another since it was told. */
+  mayBeReset = false;
+
+  constructor(
+    private readonly ids: readonly string[],
+    private readonly live: boolean,
+    private readonly streams: boolean,
+  ) {}
+
+  /** Breaks off, and goes on from where it was, elsewhere. */
+  async goOn(): Promise<void> {
+    if (!this.streams) return;
+    await this.breakOff();
+    const { url, key } = random.pick(replicas);
+    const headers = { 'X-API-Key': key, ...(this.cursor && { 'Last-Event-ID': this.cursor }) };
+    const path = `/v1/markets/stream?${this.query}`;
+    this.stream = await StreamClient.open(url + path, headers, this.markets);
+  }
+
+  /** What it had been told with the last id is where it goes on from. */
+  async breakOff(): Promise<void> {
+    if (!this.stream) return;
+    this.stream.close();
+    await this.stream.over();
+    const resumed = this.stream.events.filter(({ event, id }) => event === 'changes' && !id);
+    if (this.cursor && !this.mayBeReset)
+      told.push(...resumed.flatMap(({ data }) => data.data ?? []));
+    this.cursor = this.stream.lastId ?? this.cursor;
+    this.mayBeReset = false;
+    this.stream = undefined;
+  }
+
+  /** Resolves when it has everything that was written before. */
+  async upToDate(): Promise<void> {
+    const now = performance.now();
+    if (this.stream) {
+      await this.stream.event(
+        ({ event, at, data }) => event === 'current' && at - (data.ageMs ?? 0) > now,
+      );
+      return;
+    }
+    for (let ageMs = Infinity; performance.now() - ageMs <= now;) {
+      const since = this.cursor ? `&since=${this.cursor}` : '';
+      const { body } = await random
+        .pick(replicas)
+        .get(`/v1/markets/changes?${this.query}${since}`)
+        .expect(200);
+      this.markets.apply(body.data as Group[]);
+      ({ cursor: this.cursor, ageMs } = body.meta);
+    }
+  }
+
+  /** What it has, and what MongoDB has, of each id. */
+  async compared(): Promise<Record<'here' | 'stored', string[][]>> {
+    const here: string[][] = [];
+    const stored: string[][] = [];
+    for (const id of this.ids) {
+      const [field = '', value] = id.split('=');
+      const filter = { [field]: value, ...(this.live && { marketMoment: 'live' }) };
+      const found = await markets().find(filter).sort({ _id: 1 }).toArray();
+      stored.push(found.map(short));
+      here.push(this.markets.of(`${field}:${value}`).map(short));
+    }
+    return { here, stored };
+  }
+
+  private get query(): string {
+    return this.ids.join('&') + (this.live ? '&marketMoment=live' : '');
+  }
+}
+
+/** Groups told to callers who went on from a cursor. */
+const told: Group[] = [];
+
+const short = ({ _id, eventId, fixtureId, marketMoment, name }: Document) =>
+  `${_id} ${eventId} ${fixtureId} ${marketMoment} ${name}`;
+
+let serial = 0;
+const someMarket = (): Partial<Market> => ({
+  eventId: random.pick(IDS),
+  fixtureId: random.pick(IDS),
+  marketMoment: random.pick(['live', 'prelive'] as const),
+  name: `version ${(serial += 1)}`,
+});
+const aStored = () => ({
+  ...aMarket(someMarket()),
+  _id: `m${String((serial += 1)).padStart(6, '0')}`,
+});
+
+async function writeOnce(): Promise<unknown> {
+  const [one] = await markets()
+    .aggregate([{ $sample: { size: 1 } }])
+    .toArray();
+  const filter = { _id: one?.['_id'] };
+  const { eventId, fixtureId, marketMoment, name } = someMarket();
+  return random.pick<() => Promise<unknown>>([
+    () => markets().insertOne(aStored() as never),
+    () => markets().updateOne(filter, { $set: { name } }),
+    () => markets().updateOne(filter, { $set: { name } }),
+    () => markets().updateOne(filter, { $set: { eventId } }),
+    () => markets().updateOne(filter, { $set: { fixtureId, name } }),
+    () => markets().updateOne(filter, { $set: { marketMoment } }),
+    () => markets().deleteOne(filter),
+    () => markets().replaceOne(filter, aMarket(someMarket())),
+    () =>
+      client.withSession((session) =>
+        session.withTransaction(async () => {
+          await markets().insertOne(aStored() as never, { session });
+          await markets().updateMany({ eventId }, { $set: { name } }, { session });
+          await markets().deleteMany({ eventId, fixtureId }, { session });
+        }),
+      ),
+  ])();
+}
+
+async function restart(): Promise<void> {
+  const place = random.below(replicas.length);
+  await replicas[place]?.close();
+  replicas[place] = await aReplica();
+}
+
+/** What turns everything over, once in a while. */
+const upheavals: readonly (() => Promise<unknown>)[] = [
+  () => markets().drop(),
+  () => markets().rename(`away-${serial}`),
+  restart,
+];
+
+it('whatever is written, whoever is cut off and goes on elsewhere: callers have what MongoDB has', async () => {
+  const callers = SCOPES.map(
+    (id, index) =>
+      new Caller(
+        [id, ...(index % 2 ? [random.pick(SCOPES.filter((each) => each !== id))] : [])],
+        index % 3 === 0,
+        index % 3 !== 1,
+      ),
+  );
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const caller of callers) await caller.goOn();
+    await markets().insertMany(Array.from({ length: 10 }, aStored) as never[]);
+    for (let count = 0; count < WRITES; count += 1) {
+      await writeOnce();
+      if (random.chance(0.2)) await random.pick(callers).goOn();
+    }
+    await Promise.all(callers.map((caller) => caller.upToDate()));
+    for (const caller of callers) {
+      const { here, stored } = await caller.compared();
+      expect({ seed, markets: here }).toEqual({ seed, markets: stored });
+    }
+    const upheaval = random.chance(0.7) ? random.pick(upheavals) : undefined;
+    // A replica that is restarted would break off its streams in its own way: that is another test.
+    for (const caller of callers) await caller.breakOff();
+    await upheaval?.();
+    if (upheaval === undefined || upheaval === restart) continue;
+    const images = { changeStreamPreAndPostImages: { enabled: true } };
+    await client
+      .db()
+      .createCollection('markets', images)
+      .catch(() => undefined);
+    for (const caller of callers) caller.mayBeReset = true;
+  }
+  // A reset is always right, and would hide a gap: where all is known there is none.
+  const resets = told.filter(({ reset }) => reset).length;
+  expect([seed, resets]).toEqual([seed, 0]);
+});
