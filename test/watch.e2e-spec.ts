@@ -10,6 +10,7 @@ import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
+import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
@@ -375,4 +376,23 @@ it('streams are counted, logged once and no part of the request histogram', asyn
   expect(metrics).not.toMatch(
     /duration_seconds_count{method="GET",route="\/v1\/markets\/stream",status="200"}/,
   );
+});
+
+it('a standalone MongoDB: each answer a reset, and no streams', async () => {
+  const mongod = await TestMongod.start({ members: 0 });
+  const alone = await createTestApp({ mongodbUri: mongod.uri });
+  try {
+    const [one] = [{ ...aMarket({ eventId: 'e' }), _id: 'a' }];
+    await alone.database.db.collection('markets').insertOne(one as never);
+    const { body } = await alone.get('/v1/markets/changes?eventId=e').expect(200);
+    const group = { eventId: 'e', reset: true, changed: [shown(one ?? {})], removed: [] };
+    expect(body.data).toEqual([group]);
+    const again = await alone.get(`/v1/markets/changes?eventId=e&since=${body.meta.cursor}`);
+    expect(again.body.data).toEqual([group]);
+    const refused = await alone.get('/v1/markets/stream?eventId=e').expect(503);
+    expect(refused.body.code).toBe('changes_unavailable');
+  } finally {
+    await alone.close();
+    await mongod.stop();
+  }
 });
