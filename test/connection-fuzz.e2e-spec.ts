@@ -38,6 +38,19 @@ it.each([
   await expectAlive();
 });
 
+it('does not wait long for a refused client to leave', async () => {
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  socket.write('nonsense\r\n\r\n');
+  await once(socket, 'data');
+  const refusedAt = performance.now();
+  while (!socket.destroyed) {
+    socket.write('x');
+    await nextTurn();
+  }
+  expect(performance.now() - refusedAt).toBeLessThan(4_000);
+});
+
 it('says nothing about garbage that comes behind a request under way', async () => {
   const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
   socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { testDatabaseUri } from './mongo.js';
 import { startServer, type ServerProcess } from './server-process.js';
+
+/** From the signal, however long clients take to read: before those are cut off who read nothing. */
+const ENDS_WITHIN_MS = 14_000;
+
+/** More than the buffers of both ends hold. */
+const UNREAD = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20);
 
 const PROBE = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -26,6 +33,13 @@ it('asks clients and probes to look elsewhere, and then ends', async () => {
   const before = String((await answers.next()).value);
   expect(before).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: keep-alive\r\n/is);
 
+  const unread = connect(server.port, '127.0.0.1').on('error', () => undefined);
+  unread.write(UNREAD);
+  await once(unread, 'readable');
+  // Meanwhile the buffers fill up, with an answer begun that does not fit.
+  for (let asked = 0; asked < 50; asked++) await readiness();
+
+  const endsAt = performance.now() + ENDS_WITHIN_MS;
   server.kill('SIGTERM');
   while ((await readiness()) !== 503) await delay(20);
   kept.write(PROBE);
@@ -33,4 +47,6 @@ it('asks clients and probes to look elsewhere, and then ends', async () => {
   expect(after).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
   expect((await answers.next()).done).toBe(true);
   expect(await server.exited).toBe(0);
-});
+  expect(performance.now()).toBeLessThan(endsAt);
+  unread.destroy();
+}, 20_000);

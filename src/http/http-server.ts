@@ -135,6 +135,7 @@ export class HttpServerAdapter extends ExpressAdapter {
       refusals.unreadable(code, socket);
     });
     server.on('connect', (_request, socket: Socket) => refusals.tunnel(socket));
+    keepWhatIsRead(server);
     return server;
   }
 
@@ -184,4 +185,16 @@ export class HttpServerAdapter extends ExpressAdapter {
     request.route = findRoute(this.app, routablePath(request.url));
     request.requestId = requestIdOf(request);
   }
+}
+
+/** Node counts an answer as done when it is handed over, and would cut off clients that still read theirs. */
+function keepWhatIsRead(server: Server): void {
+  const sockets = new Set<Socket & { readonly _httpMessage?: ServerResponse | null }>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.closeIdleConnections = () => {
+    for (const socket of sockets) if (!socket._httpMessage) socket.destroy();
+  };
 }
