@@ -10,6 +10,7 @@ import { MarketsService } from '../src/markets/markets.service.js';
 import { scopeKey, type Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
+import { onceIndexesAreBuilt } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 
@@ -335,10 +336,12 @@ describe('MarketCache', () => {
 
     describe.each([true, false])('with images: %s', (enabled) => {
       beforeAll(() =>
-        bench.service.database.db.command({
-          collMod: 'markets',
-          changeStreamPreAndPostImages: { enabled },
-        }),
+        onceIndexesAreBuilt(() =>
+          bench.service.database.db.command({
+            collMod: 'markets',
+            changeStreamPreAndPostImages: { enabled },
+          }),
+        ),
       );
 
       it.each(writes)('%s is seen', async (_name, write, expected) => {
@@ -376,7 +379,7 @@ describe('MarketCache', () => {
       const scope = { fixtureId: randomUUID() };
       await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
       await bench.popularise(scope);
-      await happen();
+      await onceIndexesAreBuilt(happen);
       await bench.told();
       expect(namesOf(await bench.read(scope))).toEqual([]);
       await bench.markets.insertOne(stored({ ...scope, name: 'new' }));

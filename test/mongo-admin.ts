@@ -1,6 +1,7 @@
-import { MongoClient, type Document } from 'mongodb';
+import { MongoClient, MongoServerError, type Document } from 'mongodb';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import type { TestMongod } from './mongo.js';
+import { until } from './until.js';
 
 /** The name that the service gives itself to MongoDB. */
 export const APP_NAME = DRIVER_OPTIONS.appName;
@@ -58,4 +59,21 @@ export async function writable(mongod: TestMongod): Promise<void> {
   } finally {
     await client.close();
   }
+}
+
+const BACKGROUND_OPERATION_IN_PROGRESS = 12_587;
+
+/** The service makes what it misses at any time, and MongoDB moves no collection whose indexes it is building. */
+export async function onceIndexesAreBuilt(act: () => Promise<unknown>): Promise<void> {
+  await until(async () => {
+    try {
+      await act();
+      return true;
+    } catch (error) {
+      const isBusy =
+        error instanceof MongoServerError && error.code === BACKGROUND_OPERATION_IN_PROGRESS;
+      if (!isBusy) throw error;
+      return false;
+    }
+  });
 }

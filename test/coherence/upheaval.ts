@@ -1,5 +1,5 @@
-import { MongoServerError, type Db } from 'mongodb';
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Db } from 'mongodb';
+import { onceIndexesAreBuilt } from '../mongo-admin.js';
 import type { History } from './history.js';
 import type { Random } from './random.js';
 import type { Writer } from './writer.js';
@@ -31,7 +31,7 @@ export class Upheaval {
   /** By somebody who knows nothing of us: the new collection has neither images nor indexes. */
   private async dropAndRefill(): Promise<void> {
     const acknowledged = this.history.begin([{ removed: this.history.current }]);
-    await retried(() => this.db.collection(MARKETS).drop());
+    await onceIndexesAreBuilt(() => this.db.collection(MARKETS).drop());
     acknowledged();
     await Promise.all(this.writers.map((writer) => writer.refill()));
   }
@@ -39,11 +39,13 @@ export class Upheaval {
   private async renameAwayAndBack(): Promise<void> {
     const all = this.history.current;
     const gone = this.history.begin([{ removed: all }]);
-    await retried(() => this.db.renameCollection(MARKETS, ELSEWHERE));
+    await onceIndexesAreBuilt(() => this.db.renameCollection(MARKETS, ELSEWHERE));
     gone();
     const back = this.history.begin([{ stored: all }]);
     // The service may have made the collection that it missed.
-    await retried(() => this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }));
+    await onceIndexesAreBuilt(() =>
+      this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }),
+    );
     back();
   }
 
@@ -56,14 +58,16 @@ export class Upheaval {
     const next = this.db.collection(ELSEWHERE);
     await next.insertMany(stored.filter(({ _id }) => kept.has(String(_id))));
     const acknowledged = this.history.begin([{ removed: all, stored: half }]);
-    await retried(() => this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }));
+    await onceIndexesAreBuilt(() =>
+      this.db.renameCollection(ELSEWHERE, MARKETS, { dropTarget: true }),
+    );
     acknowledged();
   }
 
   private async turnImages(enabled: boolean): Promise<void> {
     if (!this.isReplicaSet) return;
     const images = { collMod: MARKETS, changeStreamPreAndPostImages: { enabled } };
-    await retried(() => this.db.command(images));
+    await onceIndexesAreBuilt(() => this.db.command(images));
   }
 
   private async makeIndexes(): Promise<void> {
@@ -71,22 +75,5 @@ export class Upheaval {
     await this.db
       .collection(MARKETS)
       .createIndexes(fields.map((field) => ({ key: { [field]: 1, _id: 1 } })));
-  }
-}
-
-const BACKGROUND_OPERATION_IN_PROGRESS = 12_587;
-
-/** Waits until the service has built its indexes. */
-async function retried(act: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    try {
-      await act();
-      return;
-    } catch (error) {
-      const isBusy =
-        error instanceof MongoServerError && error.code === BACKGROUND_OPERATION_IN_PROGRESS;
-      if (!isBusy) throw error;
-      await delay(10);
-    }
   }
 }
