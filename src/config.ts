@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
 import { LEVELS, type LogLevel } from './common/log-level.js';
-import { readEnvFile } from './env-file.js';
+import { readEnvFile } from './common/env-file.js';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
 class SettingFault extends Error {}

@@ -1,11 +1,10 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Config } from '../config.js';
-import type { ApiRequest } from '../http/api-request.js';
+import type { ApiRequest, Caller } from '../http/api-request.js';
 import { API_KEY_HEADER, API_KEY_QUERY, credentialsOf } from '../http/credentials.js';
 import { Problem } from '../http/problem.js';
 import { IS_PUBLIC } from '../http/public.decorator.js';
-import type { ApiKey } from './api-key.schema.js';
 import { clientNetwork } from './client-network.js';
 import { FailedKeys } from './failed-keys.js';
 import { KeyVerifier } from './key-verifier.js';
@@ -39,7 +38,7 @@ export class ApiKeyGuard implements CanActivate {
     );
   }
 
-  private async callerOf(request: ApiRequest, key: string): Promise<ApiKey> {
+  private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
     const client = clientNetwork(request.ip);
     const isLimited = this.failedKeys.isOverLimit(client);
     const verdict = await this.verifier.check(key, { isLimited });

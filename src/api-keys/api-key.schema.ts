@@ -1,16 +1,6 @@
 import { Prop, Schema, SchemaFactory } from '@nestjs/mongoose';
 import { EXACT_COLLATION } from '../database/exact-comparison.js';
 
-/** A caller's key, as far as a request needs to know it. */
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  /** Requests per minute, 0: no limit. Unset: the server's default. */
-  readonly rateLimit?: number;
-  /** Streams open at a time. Unset: the server's default. */
-  readonly streams?: number;
-}
-
 /** A key at rest: everything but the key itself. */
 @Schema({ collection: 'api_keys', versionKey: false, collation: EXACT_COLLATION })
 export class StoredApiKey {

@@ -8,7 +8,8 @@ import { elapsedMs, momentBefore, momentNow, type Moment } from '../common/momen
 import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
-import { StoredApiKey, type ApiKey } from './api-key.schema.js';
+import { StoredApiKey } from './api-key.schema.js';
+import type { Caller } from '../http/api-request.js';
 import { callerOf, faultsOf } from './key-state.js';
 
 /** A record is believed this long after the read that brought it began: a revoked key dies within it. */
@@ -25,7 +26,7 @@ const MAX_READ_LATER = 2_000;
 /** A record as it was read last. */
 export interface KnownKey {
   readonly record: StoredApiKey;
-  readonly apiKey: ApiKey;
+  readonly apiKey: Caller;
   /** When the record was surely so: the read began then, if a primary was asked. */
   readonly readAt: Moment;
   usedSince: boolean;

@@ -1,4 +1,5 @@
-import type { ApiKey, StoredApiKey } from './api-key.schema.js';
+import type { Caller } from '../http/api-request.js';
+import type { StoredApiKey } from './api-key.schema.js';
 
 export type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
 
@@ -14,7 +15,7 @@ export function stateOf({ revokedAt, expiresAt }: StoredApiKey, now = Date.now()
 }
 
 /** What a request needs to know of its key; a limit that makes no sense gives way to the server's default. */
-export function callerOf({ _id: id, name, rateLimit, streams }: StoredApiKey): ApiKey {
+export function callerOf({ _id: id, name, rateLimit, streams }: StoredApiKey): Caller {
   return {
     id,
     name: typeof name === 'string' ? name : '',

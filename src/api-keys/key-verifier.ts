@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
-import type { ApiKey } from './api-key.schema.js';
+import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, PresentedKey } from './key-form.js';
 import { isTrusted, KeyRecords, type KnownKey } from './key-records.js';
@@ -10,7 +10,7 @@ import { stateOf } from './key-state.js';
 export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreadable' | 'demo';
 
 /** What a key is worth: its caller, or why it has none. */
-export type Verdict = ApiKey | Refusal;
+export type Verdict = Caller | Refusal;
 
 interface CheckOptions {
   /** Whether its client has sent too many bad keys to be worth a query now. */
@@ -28,7 +28,7 @@ export class KeyVerifier {
   ) {}
 
   /** The caller of a key that memory knows to be good. */
-  recall(text: string): ApiKey | undefined {
+  recall(text: string): Caller | undefined {
     const key = PresentedKey.parse(text);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;

@@ -1,5 +1,4 @@
 import type { Request } from 'express';
-import type { ApiKey } from '../api-keys/api-key.schema.js';
 import type { ProblemCode } from './problem.js';
 
 /**
@@ -9,6 +8,16 @@ import type { ProblemCode } from './problem.js';
 export type RawQuery = ReadonlyArray<
   readonly [name: string, value: string, broken?: 'name' | 'value']
 >;
+
+/** Who asks: a key, as far as a request needs to know it. */
+export interface Caller {
+  readonly id: string;
+  readonly name: string;
+  /** Requests per minute, 0: no limit. Unset: the server's default. */
+  readonly rateLimit?: number;
+  /** Streams open at a time. Unset: the server's default. */
+  readonly streams?: number;
+}
 
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
@@ -28,7 +37,7 @@ export interface ApiRequest extends Request {
   hasUnmetExpectation?: boolean;
   /** What came of it, if it was answered with a stream. */
   stream?: StreamOutcome;
-  apiKey?: ApiKey;
+  apiKey?: Caller;
   /** What it was answered with when it failed: for the log. */
   problem?: ProblemCode;
   /** Why the key was refused: for the log alone. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ApiKey } from '../../api-keys/api-key.schema.js';
+import type { Caller } from '../../http/api-request.js';
 import { Config } from '../../config.js';
 import { overloaded } from '../../http/overload/overloaded.js';
 import { tooManyStreams } from './watch-problems.js';
@@ -17,7 +17,7 @@ export class StreamLimits {
    * @returns counts it out; a second call does nothing
    * @throws Problem `too_many_streams` or `overloaded`
    */
-  take({ id, streams }: ApiKey): () => void {
+  take({ id, streams }: Caller): () => void {
     const limit = streams ?? this.config.streamsPerKey;
     const open = this.ofKeys.get(id) ?? 0;
     if (open >= limit) throw tooManyStreams(limit);

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import type { ApiKey } from '../../api-keys/api-key.schema.js';
-import type { ApiRequest } from '../../http/api-request.js';
+import type { ApiRequest, Caller } from '../../http/api-request.js';
 import { overloaded } from '../../http/overload/overloaded.js';
 import { ChangesService } from './changes.service.js';
 import type { Cursor } from './cursor.js';
@@ -37,7 +36,7 @@ export class StreamService {
 
   /** @throws Problem */
   async open(request: ApiRequest, response: Response, wish: StreamWish): Promise<void> {
-    const giveBack = this.limits.take(request.apiKey as ApiKey);
+    const giveBack = this.limits.take(request.apiKey as Caller);
     // It may be gone before there is anything to stream.
     response.once('close', giveBack);
     try {
