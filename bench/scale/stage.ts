@@ -13,6 +13,8 @@ interface StoredKey {
   readonly name: string;
   readonly hash: string;
   readonly rateLimit: number;
+  /** Open at a time. */
+  readonly streams: number;
   readonly revokedAt?: Date;
 }
 
@@ -23,7 +25,10 @@ export interface IssuedKey {
 
 const INDEXES = 4; // with _id's
 
-/** A replica set of three with markets, and as many instances of the service as are wanted. */
+/** More than any measurement opens. */
+const STREAMS = 1_000_000;
+
+/** A replica set with markets, and as many instances of the service as are wanted. */
 export class Stage {
   private readonly instances: ServerProcess[] = [];
 
@@ -33,8 +38,8 @@ export class Stage {
     readonly markets: number,
   ) {}
 
-  static async open(markets: number, say: (line: string) => void): Promise<Stage> {
-    const mongod = await TestMongod.start({ members: 3 });
+  static async open(markets: number, say: (line: string) => void, members = 3): Promise<Stage> {
+    const mongod = await TestMongod.start({ members });
     const stage = new Stage(mongod, new MongoClient(mongod.uri), markets);
     try {
       await stage.fill(say);
@@ -75,7 +80,8 @@ export class Stage {
   async issueKey(rateLimit = 0): Promise<IssuedKey> {
     const key = generateKey();
     const id = keyIdOf(key) ?? '';
-    await this.keys.insertOne({ _id: id, name: 'scale', hash: hashKey(key), rateLimit });
+    const record = { _id: id, name: 'scale', hash: hashKey(key), rateLimit, streams: STREAMS };
+    await this.keys.insertOne(record);
     return { id, key };
   }
 

@@ -1,0 +1,74 @@
+/** `npm run bench:watch`: each promise of the watch, the figure reached, and whether it holds. */
+import { parseArgs } from 'node:util';
+import { MARKETS_PER_EVENT } from '../bench-markets.js';
+import { machine } from '../machine.js';
+import { writeBetween } from '../report.js';
+import { Stage } from '../scale/stage.js';
+import { measureBulkQuestion } from './bulk-question.js';
+import { measureDrain } from './drain.js';
+import { measureLatency } from './latency.js';
+import { measureManyStreams } from './many-streams.js';
+import { measureRestart } from './restart.js';
+import { measureRevokedKey } from './revoked-key.js';
+import { findingsTable, type Finding } from './promise.js';
+import { SEEDED_EVENTS, type Setting } from './setting.js';
+
+const MEASUREMENTS: Readonly<Record<string, (setting: Setting) => Promise<Finding[]>>> = {
+  latency: measureLatency,
+  many: measureManyStreams,
+  revoked: measureRevokedKey,
+  bulk: measureBulkQuestion,
+  restart: measureRestart,
+  drain: measureDrain,
+};
+
+const USAGE = `Usage: npm run bench:watch -- [NAME…] [--changes 100000] [--docs]
+
+  NAME         only these measurements: ${Object.keys(MEASUREMENTS).join(', ')}
+  --changes N  so many changes for \`truth\`
+  --docs       write docs/performance.md
+`;
+
+const PAGE = 'docs/performance.md';
+
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+async function bench(names: readonly string[], changes: number, docs: boolean): Promise<boolean> {
+  const stage = await Stage.open(SEEDED_EVENTS * MARKETS_PER_EVENT, say, 1);
+  try {
+    const { version } = await stage.db.admin().command({ buildInfo: 1 });
+    const findings: Finding[] = [];
+    for (const name of names) {
+      say(`Measuring: ${name}`);
+      const found = await MEASUREMENTS[name]?.({ stage, changes, say });
+      findings.push(...(found ?? []));
+      say(findingsTable(found ?? []));
+    }
+    const results = `${machine(version as string)}\n\n${findingsTable(findings)}`;
+    process.stdout.write(`${results}\n`);
+    if (docs) await writeBetween('bench:watch', PAGE, results);
+    return findings.every(({ holds }) => holds !== false);
+  } finally {
+    await stage.close();
+  }
+}
+
+// What was started ends with this process, if it ends by itself.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    changes: { type: 'string', default: '100000' },
+    docs: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+const changes = Number(values.changes);
+const isKnown = positionals.every((name) => Object.hasOwn(MEASUREMENTS, name));
+if (values.help || !isKnown || !Number.isSafeInteger(changes) || changes < 1_000) {
+  process.stderr.write(USAGE);
+  process.exit(values.help ? 0 : 2);
+}
+const names = positionals.length > 0 ? positionals : Object.keys(MEASUREMENTS);
+process.exitCode = (await bench(names, changes, values.docs)) ? 0 : 1;
