@@ -94,7 +94,7 @@ const oddDate = (random: Random): unknown =>
   ]);
 
 /** Ids that differ, as MongoDB counts, between calls. `kinds` says which of BSON's types may come. */
-function oddPrimaryKey(random: Random, serial: number, kinds: 'for books' | 'any'): unknown {
+function oddPrimaryKey(random: Random, serial: number, kinds: 'for memory' | 'any'): unknown {
   const text = random.pick(['', 'a', '\uffee', '𝒳', '😀', 'a\u0000']) + String(serial);
   const simple = [
     () => text,
@@ -211,7 +211,7 @@ describe('memory and MongoDB', () => {
 
   const markets = (): Collection => remembering.database.db.collection('markets');
 
-  const insert = async (count: number, kinds: 'for books' | 'any') => {
+  const insert = async (count: number, kinds: 'for memory' | 'any') => {
     const documents = Array.from({ length: count }, () =>
       oddMarket(random, oddPrimaryKey(random, (serial += 1), kinds)),
     );
@@ -271,9 +271,9 @@ describe('memory and MongoDB', () => {
   };
 
   it.each([
-    ['without indexes', 'for books', () => Promise.resolve()],
+    ['without indexes', 'for memory', () => Promise.resolve()],
     ['without indexes', 'any', () => Promise.resolve()],
-    ['with the indexes of the service', 'for books', () => init(remembering)],
+    ['with the indexes of the service', 'for memory', () => init(remembering)],
     ['with the indexes of the service', 'any', () => init(remembering)],
   ] as const)('give the same bytes %s, ids %s', async (_name, kinds, prepare) => {
     await prepare();
@@ -286,7 +286,7 @@ describe('memory and MongoDB', () => {
     }
     // Scopes whose markets have ids that memory can't order are left to MongoDB, maybe all of them.
     const { memory, database } = compared;
-    expect(kinds === 'for books' ? memory : memory + database).toBeGreaterThan(0);
+    expect(kinds === 'for memory' ? memory : memory + database).toBeGreaterThan(0);
   });
 
   it('give the same bytes where UTF-8 is broken', async () => {

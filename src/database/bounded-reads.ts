@@ -11,7 +11,7 @@ import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
 
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
-export const READ_BUDGET_MS = { key: 500, book: 400, markets: 900, pagesTogether: 300 } as const;
+export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
 
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;

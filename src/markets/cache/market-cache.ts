@@ -132,7 +132,7 @@ export class MarketCache implements ScopeOwner {
 
   private startLoad(key: string, scope: Scope): Promise<void> {
     const load = this.loader
-      .load([scope], READ_BUDGET_MS.book, (loaded) => this.keep(loaded))
+      .load([scope], READ_BUDGET_MS.scope, (loaded) => this.keep(loaded))
       .then((unfit) => {
         if ((unfit.get(key) ?? 'outdated') !== 'outdated') this.leftToMongodb.set(key, true);
       })
