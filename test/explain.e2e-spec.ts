@@ -124,7 +124,8 @@ describe('what memory is filled with', () => {
     } while (plans.length === 0 || total(plans, 'docsExamined') === TAKE);
 
     for (const { stages } of plans) expectIndexAlone(stages);
-    expect(total(plans, 'docsExamined')).toBe(IN_SCOPE);
+    // The look-up may have been answered from MongoDB beside the reading of the whole.
+    expect([IN_SCOPE, IN_SCOPE + TAKE]).toContain(total(plans, 'docsExamined'));
   });
 });
 
