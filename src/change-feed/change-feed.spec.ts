@@ -3,6 +3,7 @@ import { MongoClient, type Collection } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { setFailCommand } from '../../test/mongo-admin.js';
+import { until } from '../../test/until.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
 import { databaseName } from '../database/driver-options.js';
@@ -33,14 +34,6 @@ class Recorder implements ChangeListener {
   /** What was told, without times. */
   get changes() {
     return this.commits.map(({ changes }) => changes);
-  }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const giveUpAt = performance.now() + 10_000;
-  while (!isSo()) {
-    if (performance.now() > giveUpAt) throw new Error(`Waited in vain until ${isSo.toString()}`);
-    await delay(5);
   }
 }
 
@@ -285,7 +278,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await write('after');
     await until(() => recorder.commits.length > 0);
     expect(recorder.changes).toEqual([
-      [{ kind: 'stored', id: 'after', document: { _id: 'after' } }],
+      [{ kind: 'stored', id: 'after', document: { _id: 'after' }, before: {} }],
     ]);
   });
 });
