@@ -10,6 +10,9 @@ import { measureLatency } from './latency.js';
 import { measureManyStreams } from './many-streams.js';
 import { measureRestart } from './restart.js';
 import { measureRevokedKey } from './revoked-key.js';
+import { measureSilence } from './silence.js';
+import { measureTruth } from './truth/truth.js';
+import { measureUnread } from './unread.js';
 import { findingsTable, type Finding } from './promise.js';
 import { SEEDED_EVENTS, type Setting } from './setting.js';
 
@@ -20,6 +23,9 @@ const MEASUREMENTS: Readonly<Record<string, (setting: Setting) => Promise<Findin
   bulk: measureBulkQuestion,
   restart: measureRestart,
   drain: measureDrain,
+  unread: measureUnread,
+  silence: measureSilence,
+  truth: measureTruth,
 };
 
 const USAGE = `Usage: npm run bench:watch -- [NAME…] [--changes 100000] [--docs]

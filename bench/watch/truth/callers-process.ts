@@ -1,0 +1,43 @@
+/** All callers, and who judges what they were told: a process of their own. */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { until } from '../../../test/until.js';
+import { eventIdOf } from '../../bench-markets.js';
+import { Poller, Streamer, type Place } from './callers.js';
+import { pairOf, randomEventId, randomPair } from './data.js';
+import { Judge, type Question, type Verdict } from './judge.js';
+
+export interface CallersResult extends Verdict {
+  readonly cuts: number;
+}
+
+const STREAMERS = 40;
+const POLLERS = 8;
+const SETTLED_WITHIN_MS = 60_000;
+
+const FILTERS: readonly Question['filter'][] = [{}, {}, { marketStatus: 'OPEN' }];
+
+function randomQuestion(): Question {
+  const event = randomPair();
+  const eventIds = [eventIdOf(event), eventIdOf(event + 1), randomEventId()];
+  return {
+    eventIds: [...new Set(eventIds)],
+    filter: FILTERS[randomInt(FILTERS.length)] ?? {},
+    pair: pairOf(event).map(String),
+  };
+}
+
+process.on('disconnect', () => process.exit(0));
+const [{ uri, ...place }] = (await once(process, 'message')) as [Place & { uri: string }];
+const judge = new Judge(uri);
+const callers = [
+  ...Array.from({ length: STREAMERS }, () => new Streamer(place, randomQuestion(), judge)),
+  ...Array.from({ length: POLLERS }, () => new Poller(place, randomQuestion(), judge)),
+];
+await once(process, 'message');
+for (const caller of callers) caller.settle();
+await until(() => callers.every(({ comparedAtEnd }) => comparedAtEnd > 1), SETTLED_WITHIN_MS);
+for (const caller of callers) caller.close();
+await judge.close();
+const cuts = callers.reduce((sum, caller) => sum + caller.cuts, 0);
+process.send?.({ ...judge.verdict, cuts } satisfies CallersResult);
