@@ -484,7 +484,7 @@ describe('(e) memory', () => {
     );
     await bench.told();
     let most = 0;
-    for (let times = 0; times < 1_000; times += 1) {
+    for (let times = 0; times < 500; times += 1) {
       const eventId = events[Math.floor(Math.random() * events.length)] ?? '';
       const page = 1 + Math.floor(Math.random() * 20);
       const take = 1 + Math.floor(Math.random() * 100);

@@ -255,7 +255,7 @@ describe('memory and MongoDB', () => {
   };
 
   const compare = async (scope: Scope) => {
-    for (let times = 0; times < 5; times += 1) {
+    for (let times = 0; times < 3; times += 1) {
       const query = aQuery(random);
       const one = await remembering.app.get(MarketsService).page(scope, query);
       const other = await forgetful.app.get(MarketsService).page(scope, query);

@@ -1,36 +1,20 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import { LRUCache } from 'lru-cache';
-import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { elapsedMs, momentBefore, momentNow, type Moment } from '../common/moment.js';
-import { Problem } from '../http/problem.js';
-import { READ_BUDGET_MS } from '../database/bounded-reads.js';
-import { Database } from '../database/database.js';
-import { StoredApiKey } from './api-key.schema.js';
-import type { Caller } from '../http/api-request.js';
+import type { StoredApiKey } from './api-key.schema.js';
+import { KeyReader } from './key-reader.js';
 import { callerOf, faultsOf } from './key-state.js';
+import { isRecent, isTrusted, TRUST_MS, type KnownKey } from './known-key.js';
 
-/** A record is believed this long after the read that brought it began: a revoked key dies within it. */
-const TRUST_MS = 2_000;
-/** Records in use are read again this long after, all in one query, so that no request waits for it. */
-const REFRESH_AFTER_MS = 1_000;
+/** Keys in use are not read again sooner than this after the last time, whatever became of it. */
 const REFRESH_AGAIN_AFTER_MS = 250;
 /** Ids held in memory, some 500 bytes each; as many again that nobody has. */
 const MAX_REMEMBERED = 10_000;
 /** Ids of limited clients are read together this often, and at most so many. */
 const READ_LATER_MS = 250;
 const MAX_READ_LATER = 2_000;
-
-/** A record as it was read last. */
-export interface KnownKey {
-  readonly record: StoredApiKey;
-  readonly apiKey: Caller;
-  /** When the record was surely so: the read began then, if a primary was asked. */
-  readonly readAt: Moment;
-  usedSince: boolean;
-}
 
 interface PendingRead {
   readonly ids: string[];
@@ -45,11 +29,7 @@ interface PendingRead {
 export class KeyRecords {
   private readonly logger = new Logger(KeyRecords.name);
   private readonly known = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
-  private readonly absent = new LRUCache<string, true>({
-    max: MAX_REMEMBERED,
-    ttl: TRUST_MS,
-    ttlResolution: 0,
-  });
+  private readonly absent = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttlResolution: 0 });
   private readonly reads = new Map<string, Promise<KnownKey | undefined>>();
   private readonly later = new Set<string>();
   /** What was stored under an id while its read was under way. */
@@ -57,10 +37,7 @@ export class KeyRecords {
   private nextRead: PendingRead | undefined;
   private lastRefreshAt = -Infinity;
 
-  constructor(
-    @InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>,
-    private readonly database: Database,
-  ) {}
+  constructor(private readonly reader: KeyReader) {}
 
   /** What memory knows of an id, however long ago it was read; null: nobody has it. */
   recall(id: string): KnownKey | null | undefined {
@@ -155,7 +132,7 @@ export class KeyRecords {
 
   private async readAll(ids: readonly string[]): Promise<ReadonlyMap<string, KnownKey>> {
     const began = momentNow();
-    const { records, ageMs } = await this.fetch(ids);
+    const { records, ageMs } = await this.reader.find(ids);
     const readAt = momentBefore(began, ageMs);
     const found = new Map(
       records.map((record) => {
@@ -188,38 +165,4 @@ export class KeyRecords {
     const fields = faults.join(' and ');
     this.logger.warn(`The record of key ${record._id} can't be understood: ${fields}`);
   }
-
-  private async fetch(
-    ids: readonly string[],
-  ): Promise<{ readonly records: readonly StoredApiKey[]; readonly ageMs: number }> {
-    const command = {
-      find: this.model.collection.name,
-      filter: { _id: { $in: ids } },
-      batchSize: ids.length + 1,
-    };
-    try {
-      return await this.database.read(READ_BUDGET_MS.key, async (attempt) => ({
-        records: (await attempt.rows(command)) as StoredApiKey[],
-        ageMs: attempt.ageMs,
-      }));
-    } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
-      // For a caller whose key can't be checked it's all the same why.
-      throw new Problem(
-        'database_unavailable',
-        'The key cannot be checked now. Please try again.',
-        {
-          headers: { 'Retry-After': '1' },
-        },
-      );
-    }
-  }
-}
-
-export function isTrusted({ readAt }: KnownKey): boolean {
-  return elapsedMs(readAt) < TRUST_MS;
-}
-
-function isRecent({ readAt }: KnownKey): boolean {
-  return elapsedMs(readAt) < REFRESH_AFTER_MS;
 }

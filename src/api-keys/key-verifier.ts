@@ -3,8 +3,9 @@ import { Config } from '../config.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, PresentedKey } from './key-form.js';
-import { isTrusted, KeyRecords, type KnownKey } from './key-records.js';
+import { KeyRecords } from './key-records.js';
 import { stateOf } from './key-state.js';
+import { isTrusted, type KnownKey } from './known-key.js';
 
 /** Why a key is refused: for the log, never for the caller. */
 export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreadable' | 'demo';

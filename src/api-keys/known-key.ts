@@ -1,0 +1,25 @@
+import { elapsedMs, type Moment } from '../common/moment.js';
+import type { Caller } from '../http/api-request.js';
+import type { StoredApiKey } from './api-key.schema.js';
+
+/** A record is believed this long after the read that brought it began: a revoked key dies within it. */
+export const TRUST_MS = 2_000;
+/** Records in use are read again this long after, all in one query, so that no request waits for it. */
+const REFRESH_AFTER_MS = 1_000;
+
+/** A record as it was read last. */
+export interface KnownKey {
+  readonly record: StoredApiKey;
+  readonly apiKey: Caller;
+  /** When the record was surely so: the read began then, if a primary was asked. */
+  readonly readAt: Moment;
+  usedSince: boolean;
+}
+
+export function isTrusted({ readAt }: KnownKey): boolean {
+  return elapsedMs(readAt) < TRUST_MS;
+}
+
+export function isRecent({ readAt }: KnownKey): boolean {
+  return elapsedMs(readAt) < REFRESH_AFTER_MS;
+}
