@@ -73,6 +73,18 @@ describe('while a majority of the members lacks what the primary has', () => {
     }
   });
 
+  it('tells watchers all that the primary has, with a cursor that stands for nothing', async () => {
+    const changes = `/v1/markets/changes?eventId=${market.eventId}`;
+    await changePrice();
+    await until(async () => (await shownPrice()) === price);
+    let since = '';
+    for (let count = 0; count < 2; count += 1) {
+      const { body } = await service.get(changes + since).expect(200);
+      expect(body.data).toMatchObject([{ reset: true, changed: [{ runners: [{ price }] }] }]);
+      since = `&since=${body.meta.cursor}`;
+    }
+  });
+
   it(
     'is current again once the majority has caught up',
     async () => {

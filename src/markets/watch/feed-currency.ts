@@ -27,6 +27,11 @@ export class FeedCurrency {
     return this.feed.ageMs;
   }
 
+  /** The primary has writes that a majority of the members hasn't. */
+  get majorityLags(): boolean {
+    return this.feed.standing.lateBecause === 'majority_lags';
+  }
+
   /** Every commit up to it has been told. */
   get position(): Timestamp | undefined {
     return this.feed.position;

@@ -10,6 +10,7 @@ import { meets } from '../market.filters.js';
 import { MARKET_PROJECTION, marketJson } from '../market-view.js';
 import { Market } from '../market.schema.js';
 import { scopeKey, scopeKeysOf } from '../scope.js';
+import { FeedCurrency } from './feed-currency.js';
 import { resetGroup } from './group.js';
 import type { WatchState } from './watch-state.js';
 import { tooMuchData } from './watch-problems.js';
@@ -24,6 +25,7 @@ export class ResetReader {
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
+    private readonly currency: FeedCurrency,
   ) {}
 
   /**
@@ -72,9 +74,13 @@ export class ResetReader {
     });
   }
 
-  /** The newest write of the primary; undefined where there is none to be asked, and on a standalone server. */
+  /**
+   * The newest write of the primary; undefined where there is none to be asked, on a standalone server, and while a
+   * majority lags: a snapshot would wait for it, and what it has not may yet be lost, so that no cursor stands for it.
+   */
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
     if (!this.database.hasSnapshots || !attempt.isOfPrimary) return undefined;
+    if (this.currency.majorityLags) return undefined;
     const { lastWrite } = await this.database.db.command({ hello: 1 });
     return lastWrite?.opTime?.ts;
   }
