@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { testDatabaseUri } from './mongo.js';
+import { startProcess, type ServiceProcess } from './services.js';
+import { StreamClient } from './watch-client.js';
+
+const STREAMS = 50;
+
+/** What callers who reconnect are spread over, in milliseconds. */
+const SPREAD_MS = 2_000;
+
+let server: ServiceProcess;
+
+beforeAll(async () => {
+  const env = { STREAMS_PER_KEY: String(STREAMS) };
+  server = await startProcess(testDatabaseUri(), { env });
+});
+afterAll(() => server.stop());
+
+it('at the signal each stream is told, and callers come back one after the other', async () => {
+  const open = async (index: number) => {
+    const url = `${server.url}/v1/markets/stream?eventId=e${index}`;
+    for (;;) {
+      const stream = await StreamClient.open(url, { 'X-API-Key': server.key });
+      if (stream.response.statusCode === 200) return stream;
+    }
+  };
+  const streams = await Promise.all(Array.from({ length: STREAMS }, (_, index) => open(index)));
+  await Promise.all(streams.map((stream) => stream.named('current')));
+  const signalledAt = performance.now();
+  server.kill('SIGTERM');
+  const ends = await Promise.all(streams.map((stream) => stream.named('end')));
+  expect(ends.map(({ data }) => data.reason)).toEqual(ends.map(() => 'draining'));
+  await Promise.all(streams.map((stream) => stream.over()));
+  expect(streams.map(({ names }) => names.at(-1))).toEqual(streams.map(() => 'end'));
+
+  const backAt = ends.map(({ at }, index) => at + (streams[index]?.retryMs ?? 0));
+  const span = Math.max(...backAt) - Math.min(...backAt);
+  expect(span).toBeGreaterThan(SPREAD_MS);
+  // Nor do most come within a part of it.
+  for (const from of backAt) {
+    const within = backAt.filter((at) => at >= from && at < from + SPREAD_MS / 4);
+    expect(within.length).toBeLessThan(STREAMS / 2);
+  }
+  expect(await server.exited).toBe(0);
+  expect(performance.now() - signalledAt).toBeLessThan(15_000);
+}, 30_000);

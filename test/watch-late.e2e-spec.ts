@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import { createTestApp, type TestApp } from './app.js';
+import { TestMongod } from './mongo.js';
+import { StreamClient } from './watch-client.js';
+
+let mongod: TestMongod;
+let service: TestApp;
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+  service = await createTestApp({ mongodbUri: mongod.uri });
+  Object.assign(service.app.get(StreamTimes), {
+    currentEveryMs: 300,
+    lateAfterMs: 600,
+    lateEveryMs: 500,
+    endLateAfterMs: 2_000,
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await mongod.stop();
+});
+
+const open = async () => {
+  const stream = await StreamClient.open(`${service.url}/v1/markets/stream?eventId=a`, {
+    'X-API-Key': service.key,
+  });
+  await stream.named('current');
+  return stream;
+};
+
+it('a stream says that it is late, again and again, and when MongoDB is back that it is not', async () => {
+  const stream = await open();
+  await mongod.kill('SIGSTOP');
+  const stoppedAt = performance.now();
+  const first = await stream.named('late');
+  expect(first.data.ageMs).toBeGreaterThanOrEqual(600);
+  expect(first.id).toBeUndefined();
+  const told = stream.events.filter(({ event, at }) => event === 'current' && at > stoppedAt);
+  for (const { data, at } of told) {
+    // What was proven before is all that may be said.
+    expect(at - (data.ageMs ?? 0)).toBeLessThan(stoppedAt + 250);
+  }
+  const second = await stream.event(({ event, at }) => event === 'late' && at > first.at);
+  expect(second.data.ageMs).toBeGreaterThan((first.data.ageMs ?? 0) + 400);
+  await mongod.kill('SIGCONT');
+  const again = await stream.event(({ event, at }) => event === 'current' && at > second.at);
+  expect(again.data.ageMs).toBeLessThan(2_000);
+  stream.close();
+});
+
+it('one that stays late ends, and says why as its last event', async () => {
+  const stream = await open();
+  await mongod.kill('SIGSTOP');
+  try {
+    expect((await stream.named('end')).data).toEqual({ reason: 'late' });
+    await stream.over();
+    expect(stream.names.filter((name) => name !== 'current').at(1)).toBe('late');
+    expect(stream.names.at(-1)).toBe('end');
+  } finally {
+    await mongod.kill('SIGCONT');
+  }
+});

@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Timestamp, UUID, type Collection } from 'mongodb';
+import { randomUUID } from 'node:crypto';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
+import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import { Watch } from '../src/markets/watch/watch.js';
+import { Metrics } from '../src/telemetry/metrics.js';
+import { createTestApp, type TestApp } from './app.js';
+import { aMarket } from './factories.js';
+import { until } from './until.js';
+import { StreamClient } from './watch-client.js';
+
+const KIB = 1_024;
+const MIB = KIB * KIB;
+
+let service: TestApp;
+let narrow: TestApp;
+let times: StreamTimes;
+const streams: StreamClient[] = [];
+
+beforeAll(async () => {
+  service = await createTestApp();
+  const { mongodbUri } = service.config;
+  narrow = await createTestApp({ mongodbUri, dbInit: false, watchMaxMb: 1, cacheMaxMb: 0 });
+  times = service.app.get(StreamTimes);
+});
+afterAll(async () => {
+  await narrow.close();
+  await service.close();
+});
+afterEach(() => {
+  Object.assign(times, new StreamTimes());
+  for (const stream of streams.splice(0)) stream.close();
+});
+
+const markets = (): Collection => service.database.db.collection('markets');
+
+async function open(query: string, { url, key } = service): Promise<StreamClient> {
+  const headers = { 'X-API-Key': key };
+  const stream = await StreamClient.open(`${url}/v1/markets/stream?${query}`, headers);
+  streams.push(stream);
+  return stream;
+}
+
+/** An event with so many markets, and so many bytes in each. */
+async function anEvent(count: number, bytes = 0): Promise<string> {
+  const eventId = randomUUID();
+  const name = 'x'.repeat(bytes) || 'name';
+  const market = { ...aMarket({ eventId, name }), runners: [] };
+  const all = Array.from({ length: count }, () => {
+    const id = randomUUID();
+    return { ...market, marketId: id, _id: id };
+  });
+  await markets().insertMany(all as never[]);
+  for (const { app } of [service, narrow]) {
+    const now = performance.now();
+    const feed = app.get(ChangeFeed);
+    await until(() => performance.now() - feed.ageMs >= now);
+  }
+  return eventId;
+}
+
+/** Its id has no place in the order that memory keeps. */
+const odd = (eventId: string) => ({ ...aMarket({ eventId }), _id: new UUID() });
+
+async function isCut(): Promise<boolean> {
+  const metrics = await service.app.get(Metrics).registry.metrics();
+  return /streams_ended_total{reason="unread"} 1/.test(metrics);
+}
+
+const cursorAt = (eventId: string, secondsAhead: number) =>
+  writeCursor({
+    position: new Timestamp({ t: Math.floor(Date.now() / 1_000) + secondsAhead, i: 0 }),
+    watchHash: new Watch([{ eventId }], {}).hash,
+  });
+
+describe('a stream', () => {
+  it('is never silent for long: `current` comes again, each with id and age', async () => {
+    const { currentEveryMs, tickMs, lateEveryMs, lateAfterMs, endLateAfterMs } = times;
+    expect(currentEveryMs + tickMs).toBeLessThan(5_000);
+    expect(lateEveryMs + tickMs).toBeLessThanOrEqual(5_000);
+    expect([lateAfterMs, endLateAfterMs]).toEqual([2_000, 15_000]);
+    times.currentEveryMs = 100;
+    const stream = await open(`eventId=${randomUUID()}`);
+    await until(() => stream.events.length >= 4);
+    const beats = stream.events.slice(1);
+    expect(beats).toEqual(
+      beats.map(() =>
+        expect.objectContaining({
+          event: 'current',
+          id: expect.stringMatching(/^[\w-]{28}$/),
+          data: { ageMs: expect.any(Number) },
+        }),
+      ),
+    );
+  });
+
+  it('ends when its time is over, no two at once', async () => {
+    times.livesMs = 700;
+    times.livesVary = 0.5;
+    const all = await Promise.all(Array.from({ length: 8 }, () => open(`eventId=a`)));
+    const ends = await Promise.all(all.map((stream) => stream.named('end')));
+    expect(ends.map(({ data }) => data)).toEqual(ends.map(() => ({ reason: 'age' })));
+    const at = ends.map((end) => end.at);
+    expect(Math.max(...at) - Math.min(...at)).toBeGreaterThan(100);
+    for (const stream of all) await stream.over();
+  });
+
+  it('that nobody reads is cut, and others go on', async () => {
+    times.unreadMs = 300;
+    const eventId = await anEvent(14, MIB);
+    const unread = await open(`eventId=${eventId}`);
+    unread.response.pause();
+    const other = await open(`eventId=${eventId}&marketMoment=live&marketStatus=CLOSED`);
+    await other.named('current');
+    await until(isCut);
+    expect(other.isOver).toBe(false);
+  });
+
+  it('takes up again each time that its reader has caught up', async () => {
+    const eventId = await anEvent(1, 300 * KIB);
+    const stream = await open(`eventId=${eventId}`);
+    await stream.named('current');
+    for (let version = 2; version < 6; version += 1) {
+      await markets().updateOne({ eventId }, { $set: { marketId: `${version}` } });
+      await stream.event(({ data }) => data.data?.[0]?.changed[0]?.marketId === `${version}`);
+    }
+    expect(stream.isOver).toBe(false);
+  });
+});
+
+describe('what is too much', () => {
+  it('is more than 10,000 markets in all: the id is named with which it is', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 6; count += 1) ids.push(await anEvent(1_700));
+    const query = ids.map((id) => `eventId=${id}`).join('&');
+    const { body } = await service.get(`/v1/markets/changes?${query}`).expect(400);
+    expect(body.code).toBe('too_much_data');
+    expect(body.errors).toEqual([
+      { in: 'query', name: 'eventId', detail: expect.stringContaining(String(ids[5])) },
+    ]);
+  });
+
+  it('is what WATCH_MAX_MB has no room for; who only asked makes room for others', async () => {
+    const [one, two, large] = [
+      await anEvent(1, 600 * KIB),
+      await anEvent(1, 600 * KIB),
+      await anEvent(2, 600 * KIB),
+    ];
+    const ask = (id: string) => narrow.get(`/v1/markets/changes?eventId=${id}`);
+    await ask(one).expect(200);
+    await ask(two).expect(200);
+    for (const path of ['changes', 'stream']) {
+      const answer = await narrow.get(`/v1/markets/${path}?eventId=${large}`).expect(503);
+      expect(answer.body.code).toBe('overloaded');
+      expect(answer.headers['retry-after']).toMatch(/^\d+$/);
+    }
+    const stream = await open(`eventId=${one}`, narrow);
+    await stream.named('current');
+    await ask(two).expect(503);
+    await ask(one).expect(200);
+    await markets().updateOne({ eventId: one }, { $set: { name: 'y'.repeat(1_200 * KIB) } });
+    expect((await stream.named('end')).data).toEqual({ reason: 'size' });
+    await stream.over();
+    await ask(two).expect(200);
+  });
+});
+
+describe('a cursor ahead of the replica', () => {
+  it('waits for it, and if it does not come is told to try again', async () => {
+    const eventId = await anEvent(1);
+    const paths = ['changes', 'stream'].map(
+      (path) => `/v1/markets/${path}?eventId=${eventId}&since=${cursorAt(eventId, 1_000)}`,
+    );
+    const refused = Promise.all(paths.map((path) => service.get(path)));
+    const soon = cursorAt(eventId, 1);
+    const writing = setInterval(() => {
+      void markets().updateOne({ eventId }, { $inc: { serial: 1 } });
+    }, 100);
+    try {
+      const { body } = await service
+        .get(`/v1/markets/changes?eventId=${eventId}&since=${soon}`)
+        .expect(200);
+      const [asked, given] = [soon, body.meta.cursor].map((text) => readCursor(text)?.position);
+      expect(given?.lessThan(asked ?? given)).toBe(false);
+    } finally {
+      clearInterval(writing);
+    }
+    for (const answer of await refused) {
+      expect([answer.status, answer.body.code]).toEqual([503, 'database_unavailable']);
+    }
+  });
+});
+
+describe('an event with an id that has no place in memory', () => {
+  it('is told whole each time by changes, and refused by stream', async () => {
+    const eventId = await anEvent(1);
+    const market = odd(eventId);
+    await markets().insertOne(market as never);
+    let since = '';
+    for (let count = 0; count < 2; count += 1) {
+      const { body } = await service
+        .get(`/v1/markets/changes?eventId=${eventId}${since}`)
+        .expect(200);
+      expect(body.data).toEqual([expect.objectContaining({ eventId, reset: true, removed: [] })]);
+      expect(body.data[0].changed.map(({ _id }: { _id: string }) => _id)).toContain(
+        String(market._id),
+      );
+      since = `&since=${body.meta.cursor}`;
+    }
+    const { body } = await service.get(`/v1/markets/stream?eventId=${eventId}`).expect(503);
+    expect(body.code).toBe('changes_unavailable');
+  });
+
+  it('makes a running stream late, and ends it: it never keeps silent of what it can not tell', async () => {
+    Object.assign(times, { lateAfterMs: 200, lateEveryMs: 200, endLateAfterMs: 700 });
+    const eventId = await anEvent(1);
+    const stream = await open(`eventId=${eventId}`);
+    await stream.named('current');
+    await markets().insertOne(odd(eventId) as never);
+    await stream.named('late');
+    expect((await stream.named('end')).data).toEqual({ reason: 'late' });
+  });
+});
