@@ -29,6 +29,8 @@ const ASK_NEWEST_AFTER_MS = 60;
 
 const AUTHENTICATION_FAILED = 18;
 
+const NOT_STARTED = 'not started';
+
 /** Error codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
 
@@ -49,7 +51,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private lastFailure = '';
 
   /** Why nothing is told at present, or nothing. */
-  blindBecause: string | undefined = 'not started';
+  blindBecause: string | undefined = NOT_STARTED;
 
   constructor(
     config: Config,
@@ -61,6 +63,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Every commit up to this cluster time has been told. */
   get position(): Timestamp | undefined {
     return this.toldUpTo;
+  }
+
+  /** Whether it has neither told anything yet nor failed to. */
+  get isStarting(): boolean {
+    return this.blindBecause === NOT_STARTED;
   }
 
   /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */

@@ -10,6 +10,9 @@ const LOOK_EVERY_MS = 10;
 /** A feed that has fallen behind for a moment is waited for. Milliseconds. */
 const LATE_MAX_MS = 300;
 
+/** One that begins only now is waited for longer: without it a caller who comes back starts over. Milliseconds. */
+const STARTING_MAX_MS = 1_000;
+
 /** So is one that has not yet got to where a caller has been told of. Milliseconds. */
 const BEHIND_MAX_MS = 2_000;
 
@@ -48,9 +51,11 @@ export class FeedCurrency {
       const waited = performance.now() - since;
       const isAhead = position !== undefined && this.isAhead(position);
       if (this.isCurrent && !isAhead) return true;
-      if (this.feed.standing.state === 'blind') return false;
+      const { isStarting, standing } = this.feed;
+      if (isStarting && waited > STARTING_MAX_MS) return false;
+      if (!isStarting && standing.state === 'blind') return false;
       if (isAhead && waited > BEHIND_MAX_MS) throw behindCursor();
-      if (!isAhead && waited > LATE_MAX_MS) return false;
+      if (!isAhead && !isStarting && waited > LATE_MAX_MS) return false;
       await delay(LOOK_EVERY_MS);
     }
   }
