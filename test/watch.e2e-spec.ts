@@ -105,6 +105,15 @@ describe('both', () => {
     expect(body.errors).toEqual([expect.objectContaining({ in: 'header', name: 'Last-Event-ID' })]);
   });
 
+  it('report what is no cursor together with every other fault', async () => {
+    const { body } = await service
+      .get('/v1/markets/stream?eventId=a&since=no&conflateMs=no&take=1')
+      .set('Last-Event-ID', 'no')
+      .expect(400);
+    const names = body.errors.map(({ name }: { name: string }) => name);
+    expect(names.toSorted()).toEqual(['Last-Event-ID', 'conflateMs', 'since', 'take']);
+  });
+
   it('name the id that has too much', async () => {
     const [eventId, other] = [randomUUID(), randomUUID()];
     await markets().insertMany(

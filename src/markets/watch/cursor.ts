@@ -26,8 +26,8 @@ export function writeCursor({ position, watchHash }: Cursor): string {
   return bytes.toString('base64url');
 }
 
-/** @returns undefined for a text that `writeCursor` never wrote */
-export function readCursor(text: string): Cursor | undefined {
+/** @returns undefined for no text, and for one that `writeCursor` never wrote */
+export function readCursor(text = ''): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== LENGTH || bytes.toString('base64url') !== text) return undefined;
   const checked = bytes.subarray(0, CHECKED_BYTES);

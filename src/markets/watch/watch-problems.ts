@@ -35,9 +35,3 @@ export function behindCursor(): Problem {
     RETRY_SOON,
   );
 }
-
-export function noCursor(where: 'query' | 'header', name: string): Problem {
-  return new Problem('invalid_request', 'The request has 1 fault.', {
-    errors: [{ in: where, name, detail: 'must be a cursor as an answer or an event gave it' }],
-  });
-}

@@ -1,8 +1,15 @@
-import { ArrayMaxSize, ArrayMinSize, ValidateIf, type ValidationOptions } from 'class-validator';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  ValidateBy,
+  ValidateIf,
+  type ValidationOptions,
+} from 'class-validator';
 import type { RawQuery } from '../../http/api-request.js';
 import { HeaderText, QueryInteger, QueryText, QueryTexts } from '../../http/input/parameters.js';
 import { MarketFilters } from '../markets-query.dto.js';
 import { isScopeField, SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
+import { readCursor } from './cursor.js';
 
 /** How many ids one watch may have, of both names together. */
 export const WATCHED_MAX = 50;
@@ -20,7 +27,13 @@ const TOGETHER: ValidationOptions = {
 const hasFewOfEach = (query: WatchQuery) =>
   SCOPE_FIELDS.every((field) => (query[field]?.length ?? 0) <= WATCHED_MAX);
 
-/** Which markets are watched, and since when. Whether `since` is a cursor is for the watch to judge. */
+const IsCursor = () =>
+  ValidateBy(
+    { name: 'isCursor', validator: { validate: (text: string) => readCursor(text) !== undefined } },
+    { message: 'must be a cursor as an answer or an event gave it' },
+  );
+
+/** Which markets are watched, and since when. */
 export class WatchQuery extends MarketFilters {
   @QueryTexts({
     description: `The service's own fixture id. ${HOW_MANY}`,
@@ -33,6 +46,7 @@ export class WatchQuery extends MarketFilters {
   readonly eventId?: readonly string[];
 
   @QueryText({ description: `Only what is new since then: ${CURSOR}.` })
+  @IsCursor()
   readonly since?: string;
 
   /** What is watched, in the order of the query. */
@@ -61,5 +75,6 @@ export class StreamQuery extends WatchQuery {
     name: 'Last-Event-ID',
     description: `As \`since\`, before which it goes; browsers send it by themselves: ${CURSOR}.`,
   })
+  @IsCursor()
   readonly lastEventId?: string;
 }

@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
 import { readAs } from '../../../test/read-as.js';
+import { writeCursor } from './cursor.js';
 import { StreamQuery, WatchQuery } from './watch-query.dto.js';
+
+const cursor = writeCursor({
+  position: new Timestamp({ t: 1, i: 2 }),
+  watchHash: '0123456789abcdef',
+});
 
 const many = (name: string, count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => `${name}=${from + index}`).join('&');
@@ -15,14 +22,14 @@ describe('WatchQuery', () => {
   it('lists the ids in the order of the query, both names together', () => {
     const { input } = readAs(
       WatchQuery,
-      'eventId=b&fixtureId=%C3%A9&api_key=x&provider=p&eventId=a&fixtureId=b&since=abc&provider=o',
+      `eventId=b&fixtureId=%C3%A9&api_key=x&provider=p&eventId=a&fixtureId=b&since=${cursor}&provider=o`,
     );
     expect(input).toEqual({
       ids: [{ eventId: 'b' }, { fixtureId: '\u00e9' }, { eventId: 'a' }, { fixtureId: 'b' }],
       eventId: ['b', 'a'],
       fixtureId: ['\u00e9', 'b'],
       provider: ['p', 'o'],
-      since: 'abc',
+      since: cursor,
     });
   });
 
@@ -37,7 +44,7 @@ describe('WatchQuery', () => {
 
   it.each([
     ['', ['query fixtureId']],
-    ['since=x', ['query fixtureId']],
+    ['since=x', ['query fixtureId', 'query since']],
     [many('fixtureId', 51), ['query fixtureId']],
     [many('eventId', 51), ['query eventId']],
     [`${many('eventId', 25)}&${many('fixtureId', 26)}`, ['query fixtureId']],
@@ -79,7 +86,7 @@ describe('StreamQuery', () => {
   });
 
   it('takes Last-Event-ID from the header, an empty one as none', () => {
-    expect(idOf({ 'last-event-id': 'abc' })).toBe('abc');
+    expect(idOf({ 'last-event-id': cursor })).toBe(cursor);
     expect(idOf({ 'last-event-id': '' })).toBeUndefined();
     expect(idOf({})).toBeUndefined();
   });

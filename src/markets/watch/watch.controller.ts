@@ -8,9 +8,8 @@ import { JsonBody } from '../json-body.js';
 import { sendBody } from '../send-answer.js';
 import { ApiChanges, ApiStream } from './api-watch.decorator.js';
 import { ChangesService } from './changes.service.js';
-import { readCursor, type Cursor } from './cursor.js';
+import { readCursor } from './cursor.js';
 import { StreamService } from './stream.service.js';
-import { noCursor } from './watch-problems.js';
 import { StreamQuery, WatchQuery } from './watch-query.dto.js';
 import { Watch } from './watch.js';
 
@@ -30,9 +29,8 @@ export class WatchController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const cursor = cursorIn('query', 'since', query.since);
     const watch = await this.accept(request, query);
-    const body = await this.changes.answer(watch, cursor);
+    const body = await this.changes.answer(watch, readCursor(query.since));
     await sendBody(request, response, new JsonBody(body), { 'Cache-Control': 'private, no-store' });
   }
 
@@ -44,10 +42,7 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const { since, lastEventId, conflateMs } = query;
-    const cursor =
-      lastEventId === undefined
-        ? cursorIn('query', 'since', since)
-        : cursorIn('header', 'Last-Event-ID', lastEventId);
+    const cursor = readCursor(lastEventId ?? since);
     const watch = await this.accept(request, query);
     await this.streams.open(request, response, { watch, cursor, conflateMs });
   }
@@ -58,11 +53,4 @@ export class WatchController {
     await this.limit.charge(request, watch.cost);
     return watch;
   }
-}
-
-function cursorIn(where: 'query' | 'header', name: string, text?: string): Cursor | undefined {
-  if (text === undefined) return undefined;
-  const cursor = readCursor(text);
-  if (!cursor) throw noCursor(where, name);
-  return cursor;
 }
