@@ -360,6 +360,38 @@ describe('a stream ends', () => {
     expect((await stream.named('end')).data).toEqual({ reason: 'size' });
   });
 
+  it('when it grows above what may be watched: others go on, even while it leaves that unread', async () => {
+    const { mongodbUri } = service.config;
+    const small = await createTestApp({ mongodbUri, dbInit: false, watchMaxMb: 10, cacheMaxMb: 0 });
+    const [eventId, other] = [randomUUID(), randomUUID()];
+    const large = (name: string) => Array.from({ length: 900 }, () => aMarket({ eventId, name }));
+    try {
+      await markets().insertMany(large('m'.repeat(8_000)) as never[]);
+      const [one] = await stored({ eventId: other });
+      await told(small);
+      const url = `${small.url}/v1/markets/stream?eventId=`;
+      const headers = { 'X-API-Key': small.key };
+      const innocent = await StreamClient.open(url + other, headers);
+      await innocent.named('current');
+      const unread = await StreamClient.open(url + eventId, headers);
+      unread.response.pause();
+      await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(16_000) } });
+      await told(small);
+      for (const name of ['x', 'y']) {
+        await markets().updateOne({ _id: one?._id as never }, { $set: { name } });
+        await told(small);
+      }
+      await until(() => innocent.events.some(({ id, event }) => id && event === 'changes'));
+      expect(innocent.events.map(({ event }) => event)).not.toContain('end');
+      await small.get(`/v1/markets/changes?eventId=${other}`).expect(200);
+      innocent.close();
+      unread.close();
+    } finally {
+      await small.close();
+      await markets().deleteMany({ eventId });
+    }
+  });
+
   it('when the process shuts down, as its last word', async () => {
     const { mongodbUri } = service.config;
     const other = await createTestApp({ mongodbUri, dbInit: false });

@@ -24,6 +24,8 @@ export interface StreamContext {
   readonly provenAt: () => number;
   /** Told of each event with news. */
   readonly written: (news: { readonly commits: number; readonly waitedMs: number }) => void;
+  /** Told of each stream that has written its last event. */
+  readonly ended: (stream: MarketStream) => void;
 }
 
 /**
@@ -115,6 +117,7 @@ export class MarketStream implements StreamOutcome {
     this.reason = reason;
     clearTimeout(this.timer);
     this.options.response.end();
+    this.context.ended(this);
   }
 
   closed(): void {

@@ -19,6 +19,8 @@ export interface StreamObserver {
 @Injectable()
 export class StreamHub implements BeforeApplicationShutdown {
   private readonly streams = new Set<MarketStream>();
+  /** Those that have not ended: their scopes stay in memory. */
+  private readonly holding = new Set<MarketStream>();
   /** The streams of each scope. */
   private readonly byScope = new Map<string, Set<MarketStream>>();
   private readonly woken = new Set<MarketStream>();
@@ -42,6 +44,7 @@ export class StreamHub implements BeforeApplicationShutdown {
       times,
       provenAt: () => this.provenAt(),
       written: (news) => this.observer?.written(news),
+      ended: (stream) => this.release(stream),
     };
     watched.listener = (key) => this.wake(key);
     this.timers = [
@@ -58,6 +61,7 @@ export class StreamHub implements BeforeApplicationShutdown {
   open(options: StreamOptions): MarketStream {
     const stream = new MarketStream(options, this.context);
     this.streams.add(stream);
+    this.holding.add(stream);
     this.watched.pin(options.watch);
     for (const key of options.watch.keys) {
       this.byScope.set(key, (this.byScope.get(key) ?? new Set()).add(stream));
@@ -71,6 +75,13 @@ export class StreamHub implements BeforeApplicationShutdown {
   close(stream: MarketStream): void {
     stream.closed();
     if (!this.streams.delete(stream)) return;
+    this.release(stream);
+    this.observer?.ended(stream.reason ?? 'left');
+  }
+
+  /** An ended stream holds no memory, though its caller may be slow to read that. */
+  private release(stream: MarketStream): void {
+    if (!this.holding.delete(stream)) return;
     this.woken.delete(stream);
     const { watch } = stream.options;
     this.watched.unpin(watch);
@@ -79,7 +90,6 @@ export class StreamHub implements BeforeApplicationShutdown {
       others?.delete(stream);
       if (others?.size === 0) this.byScope.delete(key);
     }
-    this.observer?.ended(stream.reason ?? 'left');
   }
 
   /** Ends all streams, spread over a while, and opens no more. */
