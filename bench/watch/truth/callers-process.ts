@@ -36,7 +36,9 @@ const callers = [
 ];
 await once(process, 'message');
 for (const caller of callers) caller.settle();
-await until(() => callers.every(({ comparedAtEnd }) => comparedAtEnd > 1), SETTLED_WITHIN_MS);
+const isSettled = ({ comparedAtEnd }: Streamer | Poller) => comparedAtEnd > 1;
+await until(() => callers.every(isSettled), SETTLED_WITHIN_MS).catch(() => undefined);
+judge.verdict.unjudged += callers.filter((caller) => !isSettled(caller)).length;
 for (const caller of callers) caller.close();
 await judge.close();
 const cuts = callers.reduce((sum, caller) => sum + caller.cuts, 0);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { onMember, primaryOf } from '../../../test/mongo-admin.js';
-import type { ServerProcess } from '../../../test/server-process.js';
+import { startServer, type ServerProcess } from '../../../test/server-process.js';
 import type { Stage } from '../../scale/stage.js';
 
 const AWAY_MS = 2_000;
@@ -10,16 +10,20 @@ export class Replica {
   private process: ServerProcess | undefined;
 
   constructor(
-    private readonly stage: Stage,
+    private readonly uri: string,
     readonly port: number,
   ) {}
 
   async start(): Promise<void> {
-    [this.process] = await this.stage.start(1, { PORT: String(this.port) });
+    this.process = await startServer({ MONGODB_URI: this.uri, PORT: String(this.port) });
+  }
+
+  async stop(signal?: NodeJS.Signals): Promise<void> {
+    await this.process?.stop(signal);
   }
 
   async restart(signal: NodeJS.Signals): Promise<void> {
-    await this.process?.stop(signal);
+    await this.stop(signal);
     await delay(AWAY_MS);
     await this.start();
   }
@@ -28,8 +32,7 @@ export class Replica {
 export type Fault = () => Promise<void>;
 
 /** What goes wrong, one after the other, again and again. */
-export function faultsOf(stage: Stage, [one, other]: readonly Replica[]): readonly Fault[] {
-  const { mongod } = stage;
+export function faultsOf({ mongod }: Stage, [one, other]: readonly Replica[]): readonly Fault[] {
   const stopPrimary = async () => {
     const index = await primaryOf(mongod);
     await mongod.kill('SIGSTOP', index);

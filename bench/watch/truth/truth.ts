@@ -22,11 +22,11 @@ interface Progress {
 export async function measureTruth({ changes, say }: Setting): Promise<Finding[]> {
   const stage = await Stage.open(MARKETS, say, 3);
   const { uri } = stage;
+  const replicas = [new Replica(uri, await freePort()), new Replica(uri, await freePort())];
   const writer = startScript('watch/truth/writer-process.js', [uri, String(changes)]);
   const callers = startScript('watch/truth/callers-process.js');
   try {
     await once(writer, 'message');
-    const replicas = [new Replica(stage, await freePort()), new Replica(stage, await freePort())];
     await Promise.all(replicas.map((replica) => replica.start()));
     const { key } = await stage.issueKey();
     callers.send({ uri, ports: replicas.map(({ port }) => port), key });
@@ -47,6 +47,7 @@ export async function measureTruth({ changes, say }: Setting): Promise<Finding[]
     return findingsOf(progress.written, befallen, (await result)[0], say);
   } finally {
     await Promise.all([end(writer), end(callers)]);
+    await Promise.all(replicas.map((replica) => replica.stop()));
     await stage.close();
   }
 }
@@ -66,6 +67,10 @@ function findingsOf(
     exactly(0, 'lost', result.lost),
     exactly(0, 'doubled back', result.doubledBack),
     exactly(0, 'half told', result.halfTold),
-    exactly(0, 'states that MongoDB could not be asked for', result.unjudged),
+    exactly(
+      0,
+      'states that could not be compared, callers that never came to rest',
+      result.unjudged,
+    ),
   ];
 }
