@@ -5,6 +5,7 @@ import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
 import type { Market } from '../src/markets/market.schema.js';
+import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -165,7 +166,10 @@ describe('GET /v1/markets/changes, resets:', () => {
 
   it('nothing after a restart, but for what nobody knows', async () => {
     const [eventId, elsewhere] = [randomUUID(), randomUUID()];
-    await initDatabase(service.database.connection);
+    // Images can't be turned on while the service is building its indexes again.
+    await until(async () =>
+      (await initDatabase(service.database.connection)).every(({ ok }) => ok),
+    );
     const [one, two, three] = await stored({ eventId }, { eventId }, { eventId });
     const query = `eventId=${eventId}&eventId=${elsewhere}`;
     const { meta } = await changes(query);
@@ -177,6 +181,7 @@ describe('GET /v1/markets/changes, resets:', () => {
     try {
       // On a busy machine the feed begins later than a caller waits for it.
       await told(restarted);
+      await restarted.app.get(PastChanges).recent;
       const path = `/v1/markets/changes?${query}&since=${meta.cursor}`;
       const { body } = await restarted.get(path).expect(200);
       expect(body.data).toEqual([
@@ -395,6 +400,7 @@ describe('a stream ends', () => {
   it('when the process shuts down, as its last word', async () => {
     const { mongodbUri } = service.config;
     const other = await createTestApp({ mongodbUri, dbInit: false });
+    await told(other);
     const headers = { 'X-API-Key': other.key };
     const stream = await StreamClient.open(`${other.url}/v1/markets/stream?eventId=a`, headers);
     await stream.named('current');
