@@ -173,7 +173,12 @@ describe('a watch', () => {
       await expectTrue(watch, fixtureId);
       expect(performance.now() - back).toBeLessThan(2_000);
       const told = events.filter((event) => event.type === 'markets');
-      expect(told).toMatchObject([{ reset: false, changed: [{ runners: [{ price: 7.5 }] }] }]);
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatchObject({ reset: false });
+      // What came just before the cut may be told once more.
+      const changed = told.flatMap((event) => event.changed);
+      expect(changed.length).toBeLessThan(others.length);
+      expect(changed.map(({ runners }) => runners?.[0]?.price)).toContain(7.5);
     } finally {
       line.pulled = false;
       watch.close();
