@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { createTestApp, type TestApp } from './app.js';
+import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { setFailCommand } from './mongo-admin.js';
 import { StreamClient } from './watch-client.js';
 
 let mongod: TestMongod;
@@ -22,12 +24,16 @@ afterAll(async () => {
   await mongod.stop();
 });
 
+/** Once MongoDB tells of changes again. */
 const open = async () => {
-  const stream = await StreamClient.open(`${service.url}/v1/markets/stream?eventId=a`, {
-    'X-API-Key': service.key,
-  });
-  await stream.named('current');
-  return stream;
+  for (;;) {
+    const stream = await StreamClient.open(`${service.url}/v1/markets/stream?eventId=a`, {
+      'X-API-Key': service.key,
+    });
+    if (stream.response.statusCode !== 200) continue;
+    await stream.named('current');
+    return stream;
+  }
 };
 
 it('a stream says that it is late, again and again, and when MongoDB is back that it is not', async () => {
@@ -60,5 +66,33 @@ it('one that stays late ends, and says why as its last event', async () => {
     expect(stream.names.at(-1)).toBe('end');
   } finally {
     await mongod.kill('SIGCONT');
+  }
+});
+
+it('a caller who comes back right after a start waits until the past is known, and starts over for nothing', async () => {
+  const ids = { eventId: 'past', fixtureId: 'past' };
+  const { db } = service.database;
+  await db.collection('markets').insertOne({ ...aMarket(ids), _id: 'past' as never });
+  const first = await service.get('/v1/markets/changes?eventId=past').expect(200);
+  await db.collection('markets').updateOne(ids, { $set: { name: 'new' } });
+  // The feed of the new process opens its change stream at once, the reading of the past is slow.
+  await setFailCommand(
+    mongod,
+    { skip: 1 },
+    { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 700 },
+  );
+  const restarted = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+  try {
+    const path = `/v1/markets/changes?eventId=past&since=${first.body.meta.cursor}`;
+    const { body } = await restarted.get(path).expect(200);
+    expect(body.data).toEqual([
+      expect.objectContaining({
+        reset: false,
+        changed: [expect.objectContaining({ name: 'new' })],
+      }),
+    ]);
+  } finally {
+    await setFailCommand(mongod, 'off');
+    await restarted.close();
   }
 });

@@ -78,8 +78,8 @@ const cursorAt = (eventId: string, secondsAhead: number) =>
 describe('a stream', () => {
   it('is never silent for long: `current` comes again, each with id and age', async () => {
     const { currentEveryMs, tickMs, lateEveryMs, lateAfterMs, endLateAfterMs } = times;
-    expect(currentEveryMs + tickMs).toBeLessThan(5_000);
-    expect(lateEveryMs + tickMs).toBeLessThanOrEqual(5_000);
+    // Beside the wait for a tick, a busy process has some time.
+    expect(Math.max(currentEveryMs, lateEveryMs) + tickMs).toBeLessThanOrEqual(4_250);
     expect([lateAfterMs, endLateAfterMs]).toEqual([2_000, 15_000]);
     times.currentEveryMs = 100;
     const stream = await open(`eventId=${randomUUID()}`);
@@ -167,23 +167,29 @@ describe('what is too much', () => {
   });
 });
 
-describe('a cursor ahead of the replica', () => {
+describe('a cursor ahead of the replica, of other ids too,', () => {
   it('waits for it, and if it does not come is told to try again', async () => {
-    const eventId = await anEvent(1);
-    const paths = ['changes', 'stream'].map(
-      (path) => `/v1/markets/${path}?eventId=${eventId}&since=${cursorAt(eventId, 1_000)}`,
-    );
-    const refused = Promise.all(paths.map((path) => service.get(path)));
-    const soon = cursorAt(eventId, 1);
+    const [eventId, other] = [await anEvent(1), randomUUID()];
+    const target = (path: string, of: string, secondsAhead: number) =>
+      `/v1/markets/${path}?eventId=${eventId}&since=${cursorAt(of, secondsAhead)}`;
+    const refused = Promise.all([
+      service.get(target('changes', eventId, 1_000)),
+      service.get(target('changes', other, 1_000)),
+      service.get(target('stream', eventId, 1_000)),
+    ]);
+    const asked = readCursor(cursorAt(other, 1))?.position;
     const writing = setInterval(() => {
       void markets().updateOne({ eventId }, { $inc: { serial: 1 } });
     }, 100);
     try {
-      const { body } = await service
-        .get(`/v1/markets/changes?eventId=${eventId}&since=${soon}`)
-        .expect(200);
-      const [asked, given] = [soon, body.meta.cursor].map((text) => readCursor(text)?.position);
-      expect(given?.lessThan(asked ?? given)).toBe(false);
+      const answers = await Promise.all(
+        [eventId, other].map((of) => service.get(target('changes', of, 1)).expect(200)),
+      );
+      for (const { body } of answers) {
+        const given = readCursor(body.meta.cursor)?.position;
+        expect(given?.greaterThanOrEqual(asked ?? given)).toBe(true);
+      }
+      expect(answers[1]?.body.data).toEqual([expect.objectContaining({ eventId, reset: true })]);
     } finally {
       clearInterval(writing);
     }

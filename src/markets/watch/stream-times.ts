@@ -2,11 +2,11 @@
 export class StreamTimes {
   /** How often each stream is looked at. */
   tickMs = 250;
-  /** A caller hears at least so often that it has everything. */
-  currentEveryMs = 4_500;
+  /** A caller hears that it has everything: with the wait for a tick, and a busy process, within 5 s. */
+  currentEveryMs = 4_000;
   /** Without proof for so long, it hears that. */
   lateAfterMs = 2_000;
-  lateEveryMs = 4_750;
+  lateEveryMs = 4_000;
   /** Then it is better off elsewhere. */
   endLateAfterMs = 15_000;
   /** Who does not read is cut. */
