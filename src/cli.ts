@@ -21,15 +21,15 @@ const program = new Command('markets-odds')
   .showHelpAfterError('(--help shows what is possible)')
   .exitOverride();
 
-/** Gives a command's handler the application, which takes long to load: neither help nor wrong usage needs it. */
+/** Gives a command's handler the database, which takes long to load: neither help nor wrong usage needs it. */
 const run: RunCommand =
   (handler) =>
   async (...args) => {
     const signal = stopSignal();
-    const { withApplication } = await import('./cli.application.js');
+    const { withDatabase } = await import('./cli.database.js');
     const name = program.args.slice(0, 2).join(' ');
     const options = { name, signal, json: program.opts()['json'] === true };
-    await withApplication(options, (context) => handler(context, ...args));
+    await withDatabase(options, (context) => handler(context, ...args));
   };
 
 addKeysCommands(program, run);

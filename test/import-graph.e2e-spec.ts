@@ -18,8 +18,8 @@ const CONFIG = 'src/config.ts';
 
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)\.js'/g;
 
-function importsOf(file: string): string[] {
-  const found = readFileSync(file, 'utf8').matchAll(IMPORT);
+function importsOf(file: string, source = readFileSync(file, 'utf8')): string[] {
+  const found = source.matchAll(IMPORT);
   return [...found]
     .map(([, path = '']) => normalize(join(dirname(file), `${path}.ts`)))
     .filter((path) => existsSync(path));
@@ -57,4 +57,19 @@ it('no file imports itself by way of others', () => {
   };
   for (const file of files) visit(file, []);
   expect(circles).toEqual([]);
+});
+
+it('commands load no Nest and no Swagger, which take longer to load than most commands to run', () => {
+  const importers: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string) => {
+    if (done.has(file)) return;
+    done.add(file);
+    const loaded = readFileSync(file, 'utf8').replaceAll(/^import type [^;]*;/gm, '');
+    if (loaded.includes("from '@nestjs/")) importers.push(file);
+    for (const imported of importsOf(file, loaded)) visit(imported);
+  };
+  visit('src/cli.ts');
+  expect(importers).toEqual([]);
+  expect(done).toContain('src/markets/import/market-importer.ts');
 });

@@ -35,7 +35,8 @@ afterAll(async () => {
 async function run<T = Shown>(...args: string[]): Promise<Printed<T>> {
   const printed = { json: {}, text: '', said: '' };
   const context: CommandContext = {
-    app: service.app,
+    connection: service.database.connection,
+    dbInit: true,
     signal: new AbortController().signal,
     print: async (result) => void Object.assign(printed, result),
     deliver: async (result) => void Object.assign(printed, result),

@@ -1,8 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
 import { CommandFailure } from '../common/command.js';
-import { StoredApiKey } from './api-key.schema.js';
+import type { StoredApiKey } from './api-key.schema.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
@@ -32,9 +30,8 @@ export type Show = (issued: IssuedKey) => Promise<void>;
 const SHOW_NOBODY: Show = () => Promise.resolve();
 
 /** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
-@Injectable()
 export class ApiKeysService {
-  constructor(@InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>) {}
+  constructor(private readonly model: Model<StoredApiKey>) {}
 
   async create(newKey: NewKey, show = SHOW_NOBODY): Promise<IssuedKey> {
     const { name, expiresInMs, rateLimit, streams } = newKey;

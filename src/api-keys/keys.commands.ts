@@ -68,8 +68,9 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   const { name, expiresIn: expiresInMs, rateLimit, streams } = options;
-  const service = await serviceOf(context);
-  await service.create({ name, expiresInMs, rateLimit, streams }, showOnce(context));
+  await (
+    await serviceOf(context)
+  ).create({ name, expiresInMs, rateLimit, streams }, showOnce(context));
 }
 
 async function list(context: CommandContext): Promise<void> {
@@ -94,14 +95,14 @@ async function revoke(context: CommandContext, id: string): Promise<void> {
 }
 
 async function rotate(context: CommandContext, id: string, options: RotateOptions): Promise<void> {
-  const service = await serviceOf(context);
-  await service.rotate(id, { overlapMs: options.overlap }, showOnce(context));
+  await (await serviceOf(context)).rotate(id, { overlapMs: options.overlap }, showOnce(context));
 }
 
-/** Loaded when a command runs: it brings the driver along. */
-async function serviceOf({ app }: CommandContext): Promise<ApiKeysService> {
-  const module = await import('./api-keys.service.js');
-  return app.get(module.ApiKeysService);
+/** Loaded when a command runs: the schema brings Mongoose along. */
+async function serviceOf({ connection }: CommandContext): Promise<ApiKeysService> {
+  const { ApiKeysService: Service } = await import('./api-keys.service.js');
+  const { StoredApiKey: Record } = await import('./api-key.schema.js');
+  return new Service(connection.model<StoredApiKey>(Record.name));
 }
 
 /** The key stands alone on stdout, easy to copy or to pipe. */

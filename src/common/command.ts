@@ -1,10 +1,12 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidArgumentError } from 'commander';
+import type { Connection } from 'mongoose';
 
 /** What a command works with while it runs. */
 export interface CommandContext {
-  /** The application without its HTTP server: `app.get(SomeService)`. Closed when the command ends. */
-  readonly app: INestApplicationContext;
+  /** Open, with the models of the service; closed when the command ends. */
+  readonly connection: Connection;
+  /** Whether collections and indexes may be made. */
+  readonly dbInit: boolean;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** The one result on stdout: the text or, with `--json`, the JSON document. */

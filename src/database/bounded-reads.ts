@@ -6,9 +6,10 @@ import { LogThrottle } from '../common/log-throttle.js';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import type { ReadAfterTime } from './read-after-time.js';
-import { isTimeExpired, isWorthRetry, problemOf, timeout, unavailable } from './read-errors.js';
+import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
+import { isTimeExpired, isWorthRetry } from './worth-retry.js';
 
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Database } from './database.js';
 import { initDatabase, type InitReport } from './init.js';
-import { isWorthRetry } from './read-errors.js';
+import { isWorthRetry } from './worth-retry.js';
 
 /** What failed in an election is tried again so much later. Milliseconds. */
 const AGAIN_AFTER_MS = 1_000;

@@ -1,27 +1,21 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { MongoServerError, type Db, type MongoClient } from 'mongodb';
-import mongoose, { type Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
-import { databaseName, DRIVER_OPTIONS } from './driver-options.js';
+import { newConnection, openConnection } from './connection.js';
 import { ReadAfterTime } from './read-after-time.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import { Topology } from './topology.js';
-
-/** Unknown paths in a Mongoose query are a programming error, never an empty or a full answer. */
-mongoose.set('strictQuery', 'throw');
-
-/** Mongoose makes nothing by itself and queues nothing for later. */
-const MONGOOSE_OPTIONS = { autoCreate: false, autoIndex: false, bufferCommands: false };
 
 const RECONNECT_AFTER_MS = 250;
 
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
 @Injectable()
 export class Database implements OnApplicationShutdown {
-  readonly connection: Connection = mongoose.createConnection();
+  readonly connection: Connection = newConnection();
   readonly readAfterTime = new ReadAfterTime();
   private readonly logger = new Logger(Database.name);
   private readonly topology = new Topology(this.readAfterTime);
@@ -29,10 +23,7 @@ export class Database implements OnApplicationShutdown {
   private readonly clientListeners: ((client: MongoClient) => void)[] = [];
   private closed = false;
 
-  constructor(private readonly config: Config) {
-    // Not by `set()`, which keeps them elsewhere. Collections and indexes are DatabaseInit's alone.
-    Object.assign(this.connection.config, MONGOOSE_OPTIONS);
-  }
+  constructor(private readonly config: Config) {}
 
   /** Calls back with each of the driver's clients before it connects: after a failure there is another. */
   onClient(listener: (client: MongoClient) => void): void {
@@ -55,11 +46,10 @@ export class Database implements OnApplicationShutdown {
     return this.topology.hasSnapshots;
   }
 
-  /** Connects once: for commands, which fail rather than wait. */
-  async connect(): Promise<void> {
+  private async connect(): Promise<void> {
     const uri = this.config.mongodbUri;
     if (!uri) throw new Error('No MongoDB URI');
-    const opening = this.connection.openUri(uri, { ...DRIVER_OPTIONS, dbName: databaseName(uri) });
+    const opening = openConnection(this.connection, uri);
     // The client is there before it connects: its first descriptions must not be missed.
     const client = this.connection.getClient();
     this.topology.follow(client);

@@ -2,7 +2,7 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { messageOf } from '../common/command.js';
 import { EXACT_COLLATION } from './exact-comparison.js';
-import { isWorthRetry } from './read-errors.js';
+import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */
 export interface InitItem {

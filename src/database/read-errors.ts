@@ -1,28 +1,10 @@
-import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
+import { MongoError, MongoNetworkTimeoutError } from 'mongodb';
 import mongoose from 'mongoose';
 import { overloaded } from '../http/overload/overloaded.js';
 import { Problem } from '../http/problem.js';
+import { isBrokenSocket, isTimeExpired } from './worth-retry.js';
 
 const RETRY_AFTER_SECONDS = '1';
-const MAX_TIME_MS_EXPIRED = 50;
-
-/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
-const RETRYABLE_CODES = new Set([
-  175, 239, 246, 6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
-]);
-
-/** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
-export function isWorthRetry(error: unknown): boolean {
-  if (isBrokenSocket(error)) return true;
-  if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
-  if (!(error instanceof MongoError)) return false;
-  return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
-}
-
-/** Whether the server gave up because of `maxTimeMS`. */
-export function isTimeExpired(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === MAX_TIME_MS_EXPIRED;
-}
 
 /** What a caller is told; errors that are not MongoDB's stay as they are. */
 export function problemOf(error: unknown): unknown {
@@ -41,10 +23,4 @@ export function unavailable(): Problem {
 
 export function timeout(): Problem {
   return new Problem('database_timeout', 'The database did not answer in time. Please try again.');
-}
-
-/** The driver passes on what a socket says when its server dies just as a command is written. */
-function isBrokenSocket(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return code === 'EPIPE' || code === 'ECONNRESET';
 }

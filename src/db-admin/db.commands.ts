@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { Connection } from 'mongoose';
 import {
   CommandFailure,
   formatTable,
@@ -24,9 +23,9 @@ export function addDbCommands(program: Command, run: RunCommand): void {
     .action(run(status));
 }
 
-async function init({ app, print }: CommandContext): Promise<void> {
+async function init({ connection, print }: CommandContext): Promise<void> {
   const { initDatabase } = await import('../database/init.js');
-  const items = await initDatabase(await connectionOf(app));
+  const items = await initDatabase(connection);
   await print({ json: { items }, text: items.map(initLine).join('\n') });
   const failed = items.filter(({ ok }) => !ok).length;
   if (failed > 0) throw new CommandFailure(`${failed} of ${items.length} could not be made`);
@@ -37,15 +36,10 @@ function initLine({ what, ok, reason }: InitItem): string {
   return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;
 }
 
-async function status({ app, print }: CommandContext): Promise<void> {
+async function status({ connection, print }: CommandContext): Promise<void> {
   const { databaseStatus } = await import('./status.js');
-  const result = await databaseStatus(await connectionOf(app));
+  const result = await databaseStatus(connection);
   await print({ json: result, text: statusText(result) });
-}
-
-async function connectionOf(app: CommandContext['app']): Promise<Connection> {
-  const { Database } = await import('../database/database.js');
-  return app.get(Database).connection;
 }
 
 function statusText(result: DatabaseStatus): string {

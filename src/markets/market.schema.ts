@@ -1,6 +1,6 @@
-import { Schema, SchemaFactory } from '@nestjs/mongoose';
 import { SCOPE_FIELDS } from './scope.js';
 import { listFields, StoredField } from './stored-field.decorator.js';
+import { storedSchema } from './stored-schema.js';
 
 export const MARKET_MOMENTS = ['live', 'prelive'] as const;
 export type MarketMoment = (typeof MARKET_MOMENTS)[number];
@@ -15,7 +15,6 @@ export const MARKET_TYPES = [
 export type MarketType = (typeof MARKET_TYPES)[number];
 
 /** What can be backed on a market, at which price. */
-@Schema({ _id: false, versionKey: false })
 export class Runner {
   @StoredField({ kind: 'exact', description: "Provider's runner identifier.", example: '1-home' })
   readonly runnerId!: string;
@@ -36,7 +35,6 @@ export class Runner {
 }
 
 /** A betting market of one provider on one event, with its runners. */
-@Schema({ collection: 'markets', versionKey: false, timestamps: true })
 export class Market {
   @StoredField({
     kind: 'objectId',
@@ -129,7 +127,11 @@ export class Market {
   readonly fixtureId!: string;
 }
 
-export const MarketSchema = SchemaFactory.createForClass(Market);
+export const MarketSchema = storedSchema(Market, {
+  collection: 'markets',
+  versionKey: false,
+  timestamps: true,
+});
 
 /** What makes two records the same market. */
 export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;

@@ -1,6 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageMeta } from '../http/input/page.js';
+import { documentFields } from './document-fields.js';
 import { Market } from './market.schema.js';
+
+documentFields(Market);
 
 /** One page of markets. */
 export class MarketsPage {

@@ -1,6 +1,3 @@
-import { Prop } from '@nestjs/mongoose';
-import { ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
-
 /**
  * What a stored field holds: `text` (not empty), `exact` (text by the rule of ids), `price` (a finite number above 0),
  * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB), `list` (of sub-documents).
@@ -42,26 +39,5 @@ export function StoredField(options: FieldOptions): PropertyDecorator {
   return (target, key) => {
     const field = { ...options, name: String(key) };
     fieldsOf.set(target.constructor, [...listFields(target.constructor), field]);
-    if (!field.generated) Prop(storage(field))(target, key);
-    ApiPropertyOptional(documentation(field))(target, key);
-  };
-}
-
-function storage({ kind, of, optional, values }: FieldOptions) {
-  if (kind === 'list') return { type: [of], required: true };
-  const type = { price: Number, date: Date }[kind as string] ?? String;
-  return { type, required: !optional, ...(values && { enum: [...values] }) };
-}
-
-function documentation(field: FieldOptions): ApiPropertyOptions {
-  const { kind, of, description, example, values } = field;
-  if (kind === 'list') return { description, type: of, isArray: true };
-  if (kind === 'price') return { description, example, type: 'number' };
-  if (kind === 'date') return { description, example, type: 'string', format: 'date-time' };
-  if (!values) return { description, example, type: 'string' };
-  return {
-    description,
-    example,
-    anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }],
   };
 }

@@ -1,5 +1,3 @@
-import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import {
   BSON,
   MongoBulkWriteError,
@@ -10,7 +8,7 @@ import {
 import type { Model } from 'mongoose';
 import { EXACT_COLLATION } from '../../database/exact-comparison.js';
 import { printable } from '../../common/command.js';
-import { Market } from '../market.schema.js';
+import type { Market } from '../market.schema.js';
 import { BatchTally, type BatchOutcome, type ImportEntry } from './batch-tally.js';
 import { contentFields, identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import type { Fields } from './market-record.js';
@@ -27,9 +25,8 @@ const SURELY_FITS_BYTES = 4 * 1024 * 1024;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
-@Injectable()
 export class MarketImporter {
-  constructor(@InjectModel(Market.name) private readonly markets: Model<Market>) {}
+  constructor(private readonly markets: Pick<Model<Market>, 'collection'>) {}
 
   /**
    * Writes a batch, each market whole and at once.

@@ -1,9 +1,8 @@
 import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
-import { Config } from '../../config.js';
-import { Database } from '../../database/database.js';
 import { initDatabase } from '../../database/init.js';
 import { MarketImport, type ImportReport } from './import-markets.js';
 import { totalBytes } from './input-files.js';
+import { Market } from '../market.schema.js';
 import { MarketImporter } from './market-importer.js';
 import { Progress } from './progress.js';
 import { RejectLog } from './reject-log.js';
@@ -24,7 +23,8 @@ export async function runImport(
   const progress = new Progress(totalBytes(files), context.say);
   const say = (message: string) => progress.say(message);
   const log = new RejectLog(rejects, say);
-  const markets = new MarketImport(context.app.get(MarketImporter), {
+  const importer = new MarketImporter(context.connection.model<Market>(Market.name));
+  const markets = new MarketImport(importer, {
     dryRun,
     follow,
     signal: context.signal,
@@ -47,9 +47,9 @@ export async function runImport(
 }
 
 /** Without the index of the identity each market would cost a look at all of them. */
-async function prepareDatabase({ app, say }: CommandContext): Promise<void> {
-  if (!app.get(Config).dbInit) return;
-  for (const { what, ok, reason } of await initDatabase(app.get(Database).connection)) {
+async function prepareDatabase({ connection, dbInit, say }: CommandContext): Promise<void> {
+  if (!dbInit) return;
+  for (const { what, ok, reason } of await initDatabase(connection)) {
     if (!ok) await say(`warning: ${what} can't be made: ${printable(reason ?? '', 500)}`);
   }
 }

@@ -1,0 +1,23 @@
+import { ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
+import { listFields, type FieldOptions } from './stored-field.decorator.js';
+
+/** Puts a class of stored fields into the OpenAPI document. Not done by their decorator: commands do without Swagger. */
+export function documentFields(type: new () => object): void {
+  for (const field of listFields(type)) {
+    ApiPropertyOptional(documentation(field))(type.prototype as object, field.name);
+    if (field.of) documentFields(field.of);
+  }
+}
+
+function documentation(field: FieldOptions): ApiPropertyOptions {
+  const { kind, of, description, example, values } = field;
+  if (kind === 'list') return { description, type: of, isArray: true };
+  if (kind === 'price') return { description, example, type: 'number' };
+  if (kind === 'date') return { description, example, type: 'string', format: 'date-time' };
+  if (!values) return { description, example, type: 'string' };
+  return {
+    description,
+    example,
+    anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }],
+  };
+}
