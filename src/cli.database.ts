@@ -38,8 +38,8 @@ export async function withDatabase(options: Options, work: Work): Promise<void> 
 /** Without Nest, which takes longer to load than most commands take to run. */
 async function runOn(uri: string, { signal, json, dbInit }: RunOptions, work: Work) {
   const connection = newConnection();
-  connection.model(StoredApiKey.name, ApiKeySchema);
   connection.model(Market.name, MarketSchema);
+  connection.model(StoredApiKey.name, ApiKeySchema);
   const context: CommandContext = {
     connection,
     dbInit,
