@@ -121,6 +121,27 @@ describe('defaults set by an operator', () => {
   });
 });
 
+describe('a connection string that names how reads and writes go', () => {
+  it('changes no answer, and the change feed follows all the same', async () => {
+    const url = new URL(mongodbUri);
+    const reads = {
+      readPreference: 'secondary',
+      maxStalenessSeconds: '90',
+      readConcernLevel: 'majority',
+    };
+    for (const [name, value] of Object.entries({ ...reads, w: '1', retryReads: 'false' })) {
+      url.searchParams.set(name, value);
+    }
+    url.searchParams.set('readPreferenceTags', 'dc:east');
+    service = await createTestApp({ mongodbUri: url.href });
+    await service.get('/v1/markets/market/fixture/any').expect(200);
+    await until(async () => {
+      const { body } = (await service?.getOpen('/health/ready')) ?? {};
+      return body.changeFeed.state === 'current';
+    }, 5_000);
+  });
+});
+
 describe('making indexes', () => {
   it('does not take a hidden one for its own', async () => {
     service = await createTestApp({ mongodbUri });

@@ -1,4 +1,4 @@
-import { MongoClient, type ClientSession, type Db } from 'mongodb';
+import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { demandProof, NotFollowable } from './proof.js';
@@ -50,7 +50,8 @@ export class FeedConnection {
     // A client whose first connection fails is of no more use: it is kept once it is connected.
     this.client ??= await new MongoClient(this.uri, {
       ...DRIVER_OPTIONS,
-      readPreference: 'primary',
+      // As an object it takes nothing from the URI: by its name, it clashes with `maxStalenessSeconds` there.
+      readPreference: ReadPreference.primary,
       minPoolSize: 0,
       maxPoolSize: 2,
       socketTimeoutMS: SOCKET_TIMEOUT_MS,
