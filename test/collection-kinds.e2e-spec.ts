@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { MongoClient, type Db } from 'mongodb';
+import { MongoClient, type CreateCollectionOptions, type Db } from 'mongodb';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -85,13 +85,22 @@ describe('a collection of markets that is not as the service makes it', () => {
     await expectFresh(market.eventId, 'markets');
   });
 
-  it('is followed with a default collation, too', async () => {
+  it.each<[kind: string, options: CreateCollectionOptions]>([
+    ['with a default collation', { collation: { locale: 'en', strength: 2 } }],
+    ['as a clustered one', { clusteredIndex: { key: { _id: 1 }, unique: true } }],
+    ['as a capped one', { capped: true, size: 1_000_000, max: 3 }],
+  ])('is followed %s, too', async (_kind, options) => {
     const market = aMarket({ eventId: `E-${Date.now()}` });
-    await db.createCollection('markets', { collation: { locale: 'en', strength: 2 } });
+    await db.createCollection('markets', options);
     await store('markets', market);
     await start();
-    await untilFromMemory(market.eventId);
+    // Of a capped collection there are no snapshots to fill memory with.
+    if (!options.capped) await untilFromMemory(market.eventId);
     await expectFresh(market.eventId, 'markets');
+    if (!options.capped) return;
+    // A market more than it holds makes MongoDB drop the oldest.
+    for (let more = 0; more < 3; more += 1) await store('markets', aMarket());
+    await until(async () => (await shownPrices(market.eventId)).length === 0, SOON_MS);
   });
 
   async function store(collection: string, market: object): Promise<void> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIV3_1 } from 'openapi-types';
+import supertest from 'supertest';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { PROBLEMS } from '../src/http/problem.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
@@ -158,6 +159,10 @@ describe('GET /docs', () => {
       ]),
     );
     for (const file of files) await service.getOpen(file ?? '').expect(200);
+    const remove = async (path: string) => (await supertest(service.url).delete(path)).status;
+    expect(await Promise.all(['/docs', files[0] ?? '', '/docs/x'].map(remove))).toEqual([
+      405, 405, 404,
+    ]);
     const { text } = await service.getOpen('/docs/swagger-ui-init.js').expect(200);
     for (const { route, id } of LOOKUPS) expect(text).toContain(`"${route}/{${id}}"`);
   });

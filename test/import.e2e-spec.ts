@@ -522,6 +522,21 @@ describe('markets import', () => {
     });
   });
 
+  it('needs little memory for a record with two million faults', async () => {
+    const tellPeak = 'process.on("exit",()=>process._rawDebug(process.resourceUsage().maxRSS))';
+    const { code, stderr } = await runCli(['markets', 'import', '-'], {
+      env: {
+        MONGODB_URI: uri,
+        NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tellPeak)}`,
+      },
+      input: `{"runners":[${'1,'.repeat(2_000_000)}1]}`,
+    });
+    const lines = stderr.trimEnd().split('\n');
+    expect({ code, lines: lines.length }).toEqual({ code: 1, lines: 23 });
+    expect(lines[20]).toMatch(/: and 1\d{6} more faults$/);
+    expect(Number(lines.at(-1)) / 1024).toBeLessThan(400);
+  });
+
   it('prints nothing that a terminal could obey', async () => {
     const { stderr } = await runImport(['no\u001b[31m\u009b2J\n\u202efile']);
     expect(stderr).toMatch(/^error: no\[31m2Jfile: can't be read: ENOENT[^\n]*no\[31m2Jfile'\n$/);

@@ -701,6 +701,9 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       expect(await length('br')).toBeLessThan((await length('identity')) / 2);
       expect(answer.headers.get('content-encoding')).toBeNull();
       expect(answer.headers.get('vary')).toBe('X-API-Key, Accept-Encoding');
+      // Longer than any client's: it would cost milliseconds to weigh.
+      const endless = await askFor(Array.from({ length: 2_000 }, () => 'gzip').join());
+      expect(endless.headers.get('content-encoding')).toBeNull();
     });
   });
 });

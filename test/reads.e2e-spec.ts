@@ -37,6 +37,16 @@ async function cursors(): Promise<number> {
   return Number((await serverStatus())['metrics'].cursor.open.total);
 }
 
+/** The change feed's is tailable. */
+async function idleCursors(): Promise<number> {
+  const cursorsOfReads = { type: 'idleCursor', 'cursor.tailable': false };
+  const found = service.database.connection
+    .getClient()
+    .db('admin')
+    .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: cursorsOfReads }]);
+  return (await found.toArray()).length;
+}
+
 async function connectionsInUse(): Promise<number> {
   const { text } = await service.getOpen('/metrics').expect(200);
   return Number(/^mongodb_pool_connections_in_use (\d+)$/m.exec(text)?.[1]);
@@ -84,6 +94,19 @@ describe('a page above 16 MB', () => {
       );
       expect(body.meta.itemCount).toBe(markets.length);
       await until(async () => (await cursors()) <= before, 5_000);
+
+      // MongoDB hangs in its midst, and then also when it is told to forget the rest.
+      for (const failCommands of [['getMore'], ['getMore', 'killCursors']]) {
+        const data = { failCommands, blockConnection: true, blockTimeMS: 4_000 };
+        await setFailCommand(mongod, 'alwaysOn', data);
+        const askedAt = performance.now();
+        await service.get(`${PATH}/${fixtureId}?take=100`).expect(504);
+        expect(performance.now() - askedAt).toBeLessThan(2_500);
+        await until(async () => (await connectionsInUse()) === 0, 2_500);
+        // Switched off, the fault lets the server read on to the end.
+        if (failCommands.length === 1) await until(async () => (await idleCursors()) === 0, 2_500);
+        await mend();
+      }
     },
     START_MS,
   );
