@@ -12,6 +12,7 @@ import { HttpServerAdapter } from './http/http-server.js';
 import { methodCheck } from './http/method-check.js';
 import { separateOperators } from './http/operators-only.js';
 import { refuseOverload } from './http/overload/overloaded.js';
+import { answerHeadersOf } from './http/response-headers.js';
 import { requestContext } from './http/request-context.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
@@ -71,7 +72,7 @@ export async function createApp(
 function openRoutes(request: ApiRequest, response: Response, next: NextFunction): void {
   if (!request.url.startsWith('/v1/') || request.method === 'OPTIONS') {
     const isPage = request.url.startsWith('/docs');
-    response.set(isPage ? { 'X-Request-Id': request.requestId } : request.answerHeaders);
+    response.set(isPage ? { 'X-Request-Id': request.requestId } : answerHeadersOf(request));
   }
   next();
 }

@@ -36,7 +36,9 @@ export class PresentedKey {
     private readonly text: string,
   ) {}
 
-  static parse(text: string): PresentedKey | undefined {
+  /** @param earlier one that is likely to be the same, which then needs no second hash */
+  static parse(text: string, earlier?: PresentedKey): PresentedKey | undefined {
+    if (earlier?.text === text) return earlier;
     const id = keyIdOf(text);
     return id === undefined ? undefined : new PresentedKey(id, text);
   }

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Socket } from 'node:net';
 import { Config } from '../config.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
@@ -23,14 +24,21 @@ const DEMO_KEY_ID = keyIdOf(DEMO_KEY);
 /** Tells good keys from others, from memory as far as possible. */
 @Injectable()
 export class KeyVerifier {
+  /** The last key of each connection: most bring the same one each time. */
+  private readonly lastKeys = new WeakMap<Socket, PresentedKey>();
+
   constructor(
     private readonly records: KeyRecords,
     @Inject(Config) private readonly config: Config,
   ) {}
 
-  /** The caller of a key that memory knows to be good. */
-  recall(text: string): Caller | undefined {
-    const key = PresentedKey.parse(text);
+  /**
+   * The caller of a key that memory knows to be good.
+   * @param socket what it came by
+   */
+  recall(text: string, socket?: Socket): Caller | undefined {
+    const key = PresentedKey.parse(text, socket && this.lastKeys.get(socket));
+    if (key && socket) this.lastKeys.set(socket, key);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;
   }

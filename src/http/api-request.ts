@@ -22,7 +22,7 @@ export interface Caller {
 /** A request with what the steps on its way have found out about it. */
 export interface ApiRequest extends Request {
   requestId: string;
-  /** Headers of the answer, collected on the way: Node sends them fastest when all come at once. */
+  /** Headers of this answer alone, collected on the way: Node sends them fastest when all come at once. */
   answerHeaders: Record<string, string>;
   /** Monotonic time of its arrival, or since when what came before it on its connection is answered. Milliseconds. */
   startedAt: number;

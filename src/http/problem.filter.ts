@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
+import { answerHeadersOf } from './response-headers.js';
 import { notFound, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** Turns whatever goes wrong into problem details; what nobody foresaw is logged once, and neutral outside. */
@@ -41,7 +42,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   request.problem = problem.code;
   const body = JSON.stringify(problem.body(request.requestId));
   response.writeHead(problem.getStatus(), {
-    ...request.answerHeaders,
+    ...answerHeadersOf(request),
     'Content-Type': PROBLEM_MEDIA_TYPE,
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',

@@ -1,6 +1,5 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
-import { answerHeadersOf } from './response-headers.js';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem } from './problem.js';
@@ -23,7 +22,7 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(path);
   request.requestId = requestIdOf(request);
-  request.answerHeaders = answerHeadersOf(request.requestId);
+  request.answerHeaders = { 'X-Request-Id': request.requestId };
   checkProtocol(request);
   next();
 }

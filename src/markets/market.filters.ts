@@ -32,9 +32,16 @@ export function conditionsOf(query: MarketFilters): Condition[] {
   });
 }
 
-/** Tells apart the queries that set different conditions. */
+const keys = new WeakMap<MarketFilters, string>();
+
+/** Tells apart the queries that set different conditions. Made once: queries don't change, and popular ones stay. */
 export function conditionsKey(query: MarketFilters): string {
-  return JSON.stringify(conditionsOf(query));
+  let key = keys.get(query);
+  if (key === undefined) {
+    key = JSON.stringify(conditionsOf(query));
+    keys.set(query, key);
+  }
+  return key;
 }
 
 /** Broken UTF-8 is read as U+FFFD: only MongoDB can tell the markets that have it from those that hold U+FFFD itself. */

@@ -20,9 +20,10 @@ export function scopeOf(field: ScopeField, id: string): Scope {
 
 /** A scope as a key for maps. */
 export function scopeKey(scope: Scope): string {
-  const [field] = SCOPE_FIELDS.filter((each) => scope[each] !== undefined);
-  if (field === undefined) throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
-  return `${field}:${scope[field]}`;
+  for (const field of SCOPE_FIELDS) {
+    if (scope[field] !== undefined) return `${field}:${scope[field]}`;
+  }
+  throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
 }
 
 /** The keys of all scopes that a stored market is in: MongoDB finds an array by each of its elements. */

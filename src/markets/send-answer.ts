@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
+import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
 import type { Compression, JsonBody } from './json-body.js';
 
@@ -12,51 +13,59 @@ const COMPRESS_FROM_BYTES = 1_024;
 /** Longer lists of encodings are no browser's: parsing them takes milliseconds. */
 const ACCEPTED_LENGTH_MAX = 256;
 
+const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
+
 /** Few different ones are ever sent. */
 const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
 /** Set earlier only where CORS is set up, which makes the answer depend on the origin, too. */
-function caching(response: Response): Record<string, string> {
+function varyOf(response: Response): string {
   const earlier = response.getHeader('Vary');
-  const vary = `${API_KEY_HEADER}, Accept-Encoding`;
-  return {
-    'Cache-Control': 'private, no-cache',
-    Vary: earlier === undefined ? vary : `${String(earlier)}, ${vary}`,
-  };
+  return earlier === undefined ? VARY : `${String(earlier)}, ${VARY}`;
 }
 
-/** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
-export async function sendAnswer(
+/**
+ * Sends an answer as the client can take it: compressed, or as 304 when it has it already.
+ * @returns a promise only where something has to be compressed first
+ */
+export function sendAnswer(
   request: ApiRequest,
   response: Response,
   answer: Answer,
-): Promise<void> {
-  const headers = { ...caching(response), ETag: answer.etag };
-  if (hasAlready(request.headers['if-none-match'], answer.etag)) {
-    response.writeHead(304, { ...request.answerHeaders, ...headers }).end();
+): void | Promise<void> {
+  const { etag } = answer;
+  const headers = ['Cache-Control', 'private, no-cache', 'Vary', varyOf(response), 'ETag', etag];
+  if (hasAlready(request.headers['if-none-match'], etag)) {
+    response.writeHead(304, [...answerHeaderList(request), ...headers]).end();
     return;
   }
-  await sendBody(request, response, answer, headers);
+  return sendBody(request, response, answer, headers);
 }
 
 /** Sends a body of JSON, compressed if the client can take it so. */
-export async function sendBody(
+export function sendBody(
   request: ApiRequest,
   response: Response,
   json: JsonBody,
-  headers: Readonly<Record<string, string>>,
-): Promise<void> {
+  headers: HeaderList,
+): void | Promise<void> {
   const encoding = negotiate(request, json);
-  const encoded = encoding === 'identity' ? json.body : json.compress(encoding);
-  // Without a wait where none is needed.
-  const body = Buffer.isBuffer(encoded) ? encoded : await encoded;
-  response.writeHead(200, {
-    ...request.answerHeaders,
+  if (encoding === 'identity') return write(request, response, json.body, headers);
+  const encodedHeaders = [...headers, 'Content-Encoding', encoding];
+  const body = json.compress(encoding);
+  if (Buffer.isBuffer(body)) return write(request, response, body, encodedHeaders);
+  return body.then((done) => write(request, response, done, encodedHeaders));
+}
+
+function write(request: ApiRequest, response: Response, body: Buffer, headers: HeaderList): void {
+  response.writeHead(200, [
+    ...answerHeaderList(request),
     ...headers,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
-    ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
-  });
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    String(body.length),
+  ]);
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 

@@ -10,8 +10,6 @@ import { mayHoldKey } from '../http/key-like.js';
 import { Problem } from '../http/problem.js';
 import { sendProblem } from '../http/problem.filter.js';
 import { checkProtocol, requestIdOf } from '../http/request-context.js';
-import { answerHeadersOf } from '../http/response-headers.js';
-import type { Answer } from './answer.js';
 import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
@@ -69,25 +67,22 @@ export class ShortWay {
     const known = this.known.get(target);
     if (!known || !isPlain(request)) return false;
     const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
-    const apiKey = key === undefined ? undefined : this.verifier.recall(key);
+    const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
     const answer = apiKey && this.cache.recall(known.scope, known.query);
     if (!answer) return false;
     request.requestId = requestIdOf(request);
-    request.answerHeaders = answerHeadersOf(request.requestId);
+    request.answerHeaders = { 'X-Request-Id': request.requestId };
     request.route = known.route;
     request.apiKey = apiKey;
-    this.send(request, response, answer).catch((error: unknown) => {
+    try {
+      void this.limit.take(request);
+      request.served = { source: 'memory', items: answer.items };
+      sendAnswer(request, response, answer)?.catch(() => response.destroy());
+    } catch (error) {
       if (error instanceof Problem) sendProblem(request, response, error);
       else response.destroy();
-    });
+    }
     return true;
-  }
-
-  private async send(request: ApiRequest, response: Response, answer: Answer): Promise<void> {
-    const counted = this.limit.take(request);
-    if (counted) await counted;
-    request.served = { source: 'memory', items: answer.items };
-    await sendAnswer(request, response, answer);
   }
 
   private onlyKey(

@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { answerOf, type Answer } from '../answer.js';
-import { conditionsOf, meets, type Condition } from '../market.filters.js';
+import { conditionsKey, conditionsOf, meets, type Condition } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { afterChange, type CachedMarket } from './cached-market.js';
@@ -62,11 +62,10 @@ export class CachedScope {
 
   answer(query: MarketsQuery): Answer {
     const { page, take } = query;
-    const conditions = conditionsOf(query);
-    const key = `${page} ${take} ${JSON.stringify(conditions)}`;
+    const key = `${page} ${take} ${conditionsKey(query)}`;
     const known = this.answers.get(key);
     if (known) return known;
-    const matching = this.matching(conditions);
+    const matching = this.matching(conditionsOf(query));
     const start = (page - 1) * take;
     const texts = matching.slice(start, start + take).map(({ json }) => json);
     const answer = answerOf(query, texts, matching.length);

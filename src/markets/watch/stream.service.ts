@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest, Caller } from '../../http/api-request.js';
 import { overloaded } from '../../http/overload/overloaded.js';
+import { answerHeadersOf } from '../../http/response-headers.js';
 import { ChangesService } from './changes.service.js';
 import type { Cursor } from './cursor.js';
 import { FeedCurrency } from './feed-currency.js';
@@ -59,7 +60,7 @@ export class StreamService {
 
   private start(request: ApiRequest, response: Response, wish: StreamWish): void {
     const { watch, cursor, conflateMs } = wish;
-    response.writeHead(200, { ...request.answerHeaders, ...HEADERS });
+    response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const stream = this.hub.open({
       watch,
       response,

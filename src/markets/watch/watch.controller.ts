@@ -31,7 +31,7 @@ export class WatchController {
   ): Promise<void> {
     const watch = await this.accept(request, query);
     const body = await this.changes.answer(watch, readCursor(query.since));
-    await sendBody(request, response, new JsonBody(body), { 'Cache-Control': 'private, no-store' });
+    await sendBody(request, response, new JsonBody(body), ['Cache-Control', 'private, no-store']);
   }
 
   @Get('stream')
