@@ -55,30 +55,18 @@ function describeError(error: unknown): unknown {
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
+  readonly error = this.at('error');
+  readonly warn = this.at('warn');
+  readonly debug = this.at('debug');
+  readonly verbose = this.at('trace');
+  readonly fatal = this.at('fatal');
+
   log(message: unknown, ...rest: unknown[]): void {
-    // Nest tells at length how it starts: of use to developers of the service alone.
-    const aboutNest = STARTING.has(String(rest.at(-1)));
-    this.write(aboutNest ? 'debug' : 'info', message, rest);
+    this.write(STARTING.has(String(rest.at(-1))) ? 'debug' : 'info', message, rest);
   }
 
-  error(message: unknown, ...rest: unknown[]): void {
-    this.write('error', message, rest);
-  }
-
-  warn(message: unknown, ...rest: unknown[]): void {
-    this.write('warn', message, rest);
-  }
-
-  debug(message: unknown, ...rest: unknown[]): void {
-    this.write('debug', message, rest);
-  }
-
-  verbose(message: unknown, ...rest: unknown[]): void {
-    this.write('trace', message, rest);
-  }
-
-  fatal(message: unknown, ...rest: unknown[]): void {
-    this.write('fatal', message, rest);
+  private at(level: LogLevel) {
+    return (message: unknown, ...rest: unknown[]): void => this.write(level, message, rest);
   }
 
   /** Nest passes the message, maybe more values (a stack, the text of an object), and last the class that speaks. */
@@ -96,4 +84,5 @@ export class NestLogger implements LoggerService {
   }
 }
 
+/** Parts of Nest that tell at length how they start. */
 const STARTING = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer']);

@@ -7,12 +7,36 @@ import { Metrics } from './metrics.js';
 @Injectable()
 export class MemoryMetrics {
   constructor(metrics: Metrics, cache: MarketCache, feed: ChangeFeed) {
-    metrics.cacheBytes.read = () => cache.bytes;
-    metrics.cacheScopes.read = () => cache.count;
-    metrics.changeFeedUp.read = () => Number(feed.blindBecause === undefined);
-    metrics.changeFeedEvents.read = () => feed.eventsTold;
-    metrics.changeFeedLag.read = () => feed.lagMs / 1_000;
-    metrics.changeFeedAge.read = () => feed.ageMs / 1_000;
-    metrics.changeFeedMajorityLag.read = () => feed.majorityLagMs / 1_000;
+    metrics.gauge('markets_cache_bytes', 'Memory held by remembered markets.', () => cache.bytes);
+    metrics.gauge(
+      'markets_cache_scopes',
+      'Events and fixtures whose markets are remembered.',
+      () => cache.count,
+    );
+    metrics.gauge(
+      'change_feed_up',
+      '1 while the change feed tells what changes in MongoDB, else 0.',
+      () => Number(feed.blindBecause === undefined),
+    );
+    metrics.gauge(
+      'change_feed_lag_seconds',
+      'Time from the newest change in MongoDB until the feed told it.',
+      () => feed.lagMs / 1_000,
+    );
+    metrics.gauge(
+      'change_feed_age_seconds',
+      'Time since the feed was last known to have told everything.',
+      () => feed.ageMs / 1_000,
+    );
+    metrics.gauge(
+      'change_feed_majority_lag_seconds',
+      'How long the primary has had writes that a majority of the members has not; 0 while it has none.',
+      () => feed.majorityLagMs / 1_000,
+    );
+    metrics.total(
+      'change_feed_events_total',
+      'Changes that the feed has told.',
+      () => feed.eventsTold,
+    );
   }
 }

@@ -3,6 +3,9 @@ import type { MongoClient } from 'mongodb';
 import { Database } from '../database/database.js';
 import { Metrics } from './metrics.js';
 
+/** Seconds. */
+const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
+
 /**
  * Counts what the driver tells about its connections (CMAP events, which it makes anyhow), over all servers
  * and clients, and logs when MongoDB goes away and comes back.
@@ -15,15 +18,46 @@ export class MongodbMetrics {
   private waiting = 0;
   private clients = 0;
   private wasReadable = false;
+  private readonly created = this.metrics.counter(
+    'mongodb_pool_connections_created_total',
+    'Connections to MongoDB that were opened.',
+  );
+  private readonly closed = this.metrics.counter(
+    'mongodb_pool_connections_closed_total',
+    'Connections to MongoDB that were closed, for whatever reason.',
+  );
+  private readonly checkoutFailures = this.metrics.counter(
+    'mongodb_pool_checkout_failures_total',
+    'Operations that got no connection.',
+  );
+  private readonly inUseTime = this.metrics.histogram(
+    'mongodb_pool_in_use_seconds',
+    'Time that an operation kept its connection: its command, from sending to the answer.',
+    COMMAND_BUCKETS,
+  );
 
   constructor(
     private readonly database: Database,
     private readonly metrics: Metrics,
   ) {
-    metrics.mongodbUp.read = () => Number(database.readable);
-    metrics.poolConnections.read = () => this.open.size;
-    metrics.poolInUse.read = () => this.inUseSince.size;
-    metrics.poolWaiting.read = () => this.waiting;
+    metrics.gauge('mongodb_up', '1 while some MongoDB server can be read, else 0.', () =>
+      Number(database.readable),
+    );
+    metrics.gauge(
+      'mongodb_pool_connections',
+      'Open connections to MongoDB, those in use included.',
+      () => this.open.size,
+    );
+    metrics.gauge(
+      'mongodb_pool_connections_in_use',
+      'Connections to MongoDB that are in use.',
+      () => this.inUseSince.size,
+    );
+    metrics.gauge(
+      'mongodb_pool_wait_queue_length',
+      'Operations that wait for a connection.',
+      () => this.waiting,
+    );
     database.onClient((client) => this.watch(client));
   }
 
@@ -34,12 +68,12 @@ export class MongodbMetrics {
     client.on('topologyDescriptionChanged', () => this.noteReadable());
     client.on('connectionCreated', (event) => {
       this.open.add(nameOf(event));
-      this.metrics.poolCreated.inc();
+      this.created.inc();
     });
     client.on('connectionClosed', (event) => {
       this.open.delete(nameOf(event));
       this.inUseSince.delete(nameOf(event));
-      this.metrics.poolClosed.inc();
+      this.closed.inc();
     });
     client.on('connectionCheckOutStarted', () => {
       this.waiting += 1;
@@ -50,13 +84,13 @@ export class MongodbMetrics {
     });
     client.on('connectionCheckOutFailed', () => {
       this.waiting -= 1;
-      this.metrics.poolCheckoutFailures.inc();
+      this.checkoutFailures.inc();
     });
     client.on('connectionCheckedIn', (event) => {
       const since = this.inUseSince.get(nameOf(event));
       if (since === undefined) return;
       this.inUseSince.delete(nameOf(event));
-      this.metrics.poolInUseTime.observe((performance.now() - since) / 1000);
+      this.inUseTime.observe((performance.now() - since) / 1000);
     });
   }
 

@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import type { ApiRequest } from '../http/api-request.js';
-import type { Problem, ProblemCode } from '../http/problem.js';
+import type { Problem } from '../http/problem.js';
+import type { ProblemCode } from '../http/problem-codes.js';
 
 /** Any path that is no route of ours, in log and metrics. */
 const UNKNOWN_ROUTE = 'unknown';
