@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey } from '../src/api-keys/key-form.js';
 import { createApp } from '../src/app.setup.js';
-import type { RequestFault } from '../src/http/problem.js';
+import type { RequestFault } from '../src/http/problem-body.dto.js';
 import { Config } from '../src/config.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIV3_1 } from 'openapi-types';
 import supertest from 'supertest';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
-import { PROBLEMS } from '../src/http/problem.js';
+import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey } from '../src/api-keys/key-form.js';
-import type { RequestFault } from '../src/http/problem.js';
+import type { RequestFault } from '../src/http/problem-body.dto.js';
 import { createTestApp, type TestApp } from './app.js';
 import { hostileCredentials } from './hostile/credentials.js';
 import { hostileInput, hostilePaths } from './hostile/input.js';

@@ -1,5 +1,6 @@
 import { InputPipe } from '../src/http/input/input.pipe.js';
-import { Problem, type RequestFault } from '../src/http/problem.js';
+import { Problem } from '../src/http/problem.js';
+import type { RequestFault } from '../src/http/problem-body.dto.js';
 import type { ApiRequest } from '../src/http/api-request.js';
 import { readQuery } from '../src/http/raw-query.js';
 

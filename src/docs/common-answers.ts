@@ -1,18 +1,11 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { problemContent } from '../http/api-problems.decorator.js';
-import { EXAMPLE_REQUEST_ID, Problem } from '../http/problem.js';
+import { PARSER_STATUSES, refusedByParser } from '../http/parser-problems.js';
+import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
 type Answer = Extract<Operation['responses'][string], { description: string }>;
-
-/** What the HTTP parser refuses, whatever the route. */
-const REFUSED_BY_PARSER: Record<string, string> = {
-  408: 'The request did not arrive in time',
-  413: 'Chunk extensions are too large',
-  417: 'Expectations other than 100-continue cannot be met',
-  431: 'The request line and headers exceed 16 KiB',
-};
 
 /** Which answers count against the key's limit, and tell how far it is used up. */
 const COUNTED = ['200', '304', '400', '429'];
@@ -41,12 +34,11 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
     if (!operation) continue;
     operation.security ??= [];
     operation.parameters?.sort(pathFirst);
-    for (const [status, what] of Object.entries(REFUSED_BY_PARSER)) {
+    for (const status of PARSER_STATUSES) {
+      const problem = refusedByParser(status);
       operation.responses[status] = {
-        description: `\`invalid_request\`: ${what}`,
-        content: problemContent([
-          new Problem('invalid_request', `${what}.`, { status: Number(status) }),
-        ]),
+        description: `\`invalid_request\`: ${problem.detail}`,
+        content: problemContent([problem]),
       };
     }
     for (const [status, answer] of Object.entries(operation.responses) as [string, Answer][]) {

@@ -1,57 +1,49 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { FEED_STATES, LATE_REASONS, type Standing } from '../change-feed/progress.js';
+import { ApiField } from '../http/api-field.decorator.js';
+
+const SECONDS = { type: 'number', minimum: 0 } as const;
 
 export class LiveState {
-  @ApiProperty({ description: 'What the probe found.', enum: ['alive'], example: 'alive' })
+  @ApiField('What the probe found.', 'alive', { enum: ['alive'] })
   readonly status!: 'alive';
 }
 
 export class ChangeFeedState {
-  @ApiProperty({
-    description:
-      'Whether answers can come from memory: `current`. While the feed is `late` or `blind` they are right as well, but each asks MongoDB.',
-    enum: FEED_STATES,
-    example: 'current',
-  })
+  @ApiField(
+    'Whether answers can come from memory: `current`. While the feed is `late` or `blind` they are right as well, but each asks MongoDB.',
+    'current',
+    { enum: FEED_STATES },
+  )
   readonly state!: Standing['state'];
 
-  @ApiPropertyOptional({
-    description:
-      'Why the feed is late. `majority_lags`: the primary has writes that a majority of the members lacks. `no_answer`: MongoDB has not answered it. `backlog`: there are more changes than it can tell in time.',
-    enum: LATE_REASONS,
-    example: 'majority_lags',
-  })
+  @ApiField(
+    'Why the feed is late. `majority_lags`: the primary has writes that a majority of the members lacks. `no_answer`: MongoDB has not answered it. `backlog`: there are more changes than it can tell in time.',
+    'majority_lags',
+    { enum: LATE_REASONS, required: false },
+  )
   readonly lateBecause?: Standing['lateBecause'];
 
-  @ApiPropertyOptional({
-    description:
-      'Seconds since the feed was last known to have told every change. Left out while it is blind.',
-    type: 'number',
-    minimum: 0,
-    example: 0.027,
-  })
+  @ApiField(
+    'Seconds since the feed was last known to have told every change. Left out while it is blind.',
+    0.027,
+    { ...SECONDS, required: false },
+  )
   readonly ageSeconds?: number;
 }
 
 export class NewestChange {
-  @ApiProperty({
-    description: "When it was made, by MongoDB's clock.",
+  @ApiField("When it was made, by MongoDB's clock.", '2026-11-21T07:03:00.044Z', {
     format: 'date-time',
-    example: '2026-11-21T07:03:00.044Z',
   })
   readonly at!: string;
 
-  @ApiProperty({
-    description: 'How long ago that was.',
-    type: 'number',
-    minimum: 0,
-    example: 3.205,
-  })
+  @ApiField('How long ago that was.', 3.205, SECONDS)
   readonly ageSeconds!: number;
 }
 
 export class ReadyState {
-  @ApiProperty({ description: 'What the probe found.', enum: ['ready'], example: 'ready' })
+  @ApiField('What the probe found.', 'ready', { enum: ['ready'] })
   readonly status!: 'ready';
 
   @ApiProperty({ description: 'How well this process knows what changes in MongoDB.' })

@@ -1,13 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import {
-  EXAMPLE_REQUEST_ID,
-  Problem,
-  PROBLEM_MEDIA_TYPE,
-  ProblemBody,
-  PROBLEMS,
-  type ProblemCode,
-} from './problem.js';
+import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
+import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
 /** Headers that problems of a code carry beside those of every answer. */
 const HEADERS: Partial<Record<ProblemCode, Record<string, string>>> = {

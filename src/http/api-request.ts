@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import type { ProblemCode } from './problem.js';
+import type { ProblemCode } from './problem-codes.js';
 
 /**
  * Names and values of a query, decoded, as sent: in order, repeated ones included. What can't be decoded, or holds

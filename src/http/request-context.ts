@@ -2,6 +2,7 @@ import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
+import { refusedByParser } from './parser-problems.js';
 import { Problem } from './problem.js';
 import { isBroken, readQuery } from './raw-query.js';
 import { routablePath } from './routes.js';
@@ -52,9 +53,6 @@ export function checkProtocol(request: ApiRequest): void {
     });
   }
   if (request.hasUnmetExpectation) {
-    throw new Problem('invalid_request', 'Expectations other than 100-continue cannot be met.', {
-      status: 417,
-      headers: { Connection: 'close' },
-    });
+    throw refusedByParser(417, { Connection: 'close' });
   }
 }

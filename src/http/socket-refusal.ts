@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { refusedByParser } from './parser-problems.js';
 import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 /** How long a refused client may go on sending before its connection is cut. Milliseconds. */
@@ -13,9 +14,7 @@ const LATE_AT_A_TIME = 10;
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
 /** One for all: making it takes longer than sending it. */
-const TIMED_OUT = new Problem('invalid_request', 'The request did not arrive in time.', {
-  status: 408,
-});
+const TIMED_OUT = refusedByParser(408);
 
 /** A socket with the request that is read from it and the answer that is sent on it, if any. */
 type HttpSocket = Socket & {
@@ -83,14 +82,11 @@ export class SocketRefusals {
   }
 }
 
-/** What the HTTP parser's error codes mean to the client. */
-function unreadable(parserCode: string | undefined): Problem {
-  const [status, detail] =
-    {
-      HPE_HEADER_OVERFLOW: [431, 'The request line and headers exceed 16 KiB.'] as const,
-      HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'] as const,
-    }[parserCode ?? ''] ?? ([400, 'The request is not valid HTTP/1.1.'] as const);
-  return new Problem('invalid_request', detail, { status });
+/** @param code of Node's HTTP parser */
+function unreadable(code = ''): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') return refusedByParser(431);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return refusedByParser(413);
+  return new Problem('invalid_request', 'The request is not valid HTTP/1.1.');
 }
 
 function bareAnswer(problem: Problem, requestId: string): string {

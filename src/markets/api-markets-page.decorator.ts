@@ -1,7 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiResponse, ApiSecurity } from '@nestjs/swagger';
-import { ApiProblems } from '../http/api-problems.decorator.js';
-import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
+import { ApiOkResponse, ApiOperation, ApiResponse } from '@nestjs/swagger';
+import { ApiKeyed } from '../http/api-keyed.decorator.js';
 import { MarketsPage } from './markets-page.dto.js';
 
 const header = (description: string, example: string) => ({
@@ -18,21 +17,8 @@ const headers = {
 export function ApiMarketsPage(summary: string): MethodDecorator {
   return applyDecorators(
     ApiOperation({ summary }),
-    ApiSecurity(API_KEY_QUERY),
-    ApiSecurity(API_KEY_HEADER),
     ApiOkResponse({ description: 'One page of markets.', type: MarketsPage, headers }),
     ApiResponse({ status: 304, description: 'What you have is up to date.', headers }),
-    ApiProblems(
-      'invalid_request',
-      'ambiguous_credentials',
-      'unauthorized',
-      'not_found',
-      'method_not_allowed',
-      'rate_limited',
-      'internal_error',
-      'database_unavailable',
-      'overloaded',
-      'database_timeout',
-    ),
+    ApiKeyed(),
   );
 }

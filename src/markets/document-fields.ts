@@ -1,5 +1,5 @@
 import { ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
-import { listFields, type FieldOptions } from './stored-field.decorator.js';
+import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 
 /** Puts a class of stored fields into the OpenAPI document. Not done by their decorator: commands do without Swagger. */
 export function documentFields(type: new () => object): void {
@@ -9,7 +9,7 @@ export function documentFields(type: new () => object): void {
   }
 }
 
-function documentation(field: FieldOptions): ApiPropertyOptions {
+function documentation(field: StoredFieldRule): ApiPropertyOptions {
   const { kind, of, description, example, values } = field;
   if (kind === 'list') return { description, type: of, isArray: true };
   if (kind === 'price') return { description, example, type: 'number' };

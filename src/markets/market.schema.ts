@@ -16,114 +16,68 @@ export type MarketType = (typeof MARKET_TYPES)[number];
 
 /** What can be backed on a market, at which price. */
 export class Runner {
-  @StoredField({ kind: 'exact', description: "Provider's runner identifier.", example: '1-home' })
+  @StoredField('exact', "Provider's runner identifier.", '1-home')
   readonly runnerId!: string;
 
-  @StoredField({ kind: 'text', description: 'Display name of the selection.', example: 'Over 2.5' })
+  @StoredField('text', 'Display name of the selection.', 'Over 2.5')
   readonly name!: string;
 
-  @StoredField({ kind: 'price', description: 'Decimal odds, as stored.', example: 1.85 })
+  @StoredField('price', 'Decimal odds, as stored.', 1.85)
   readonly price!: number;
 
-  @StoredField({
-    kind: 'text',
-    description: 'The line that the selection is about, such as goals or a handicap.',
-    example: '2.5',
-    optional: true,
-  })
+  @StoredField(
+    'text',
+    'The line that the selection is about, such as goals or a handicap.',
+    '2.5',
+    { optional: true },
+  )
   readonly line?: string;
 }
 
 /** A betting market of one provider on one event, with its runners. */
 export class Market {
-  @StoredField({
-    kind: 'objectId',
-    description: 'Record identifier.',
-    example: '692000000000000000000001',
-    generated: true,
-  })
+  @StoredField('objectId', 'Record identifier.', '692000000000000000000001', { generated: true })
   readonly _id!: unknown;
 
-  @StoredField({
-    kind: 'date',
-    description: 'Creation time.',
-    example: '2026-11-21T07:03:00.044Z',
-    optional: true,
-  })
+  @StoredField('date', 'Creation time.', '2026-11-21T07:03:00.044Z', { optional: true })
   readonly createdAt!: Date;
 
-  @StoredField({
-    kind: 'date',
-    description: 'Time of the last update.',
-    example: '2026-11-21T07:03:00.044Z',
-    optional: true,
-  })
+  @StoredField('date', 'Time of the last update.', '2026-11-21T07:03:00.044Z', { optional: true })
   readonly updatedAt!: Date;
 
-  @StoredField({
-    kind: 'text',
-    description: 'Name of the odds provider.',
-    example: 'Northbook',
-    filtered: true,
-  })
+  @StoredField('text', 'Name of the odds provider.', 'Northbook', { filtered: true })
   readonly provider!: string;
 
-  @StoredField({
-    kind: 'text',
-    description: 'Display name of the market.',
-    example: 'Over/Under 2.5',
-  })
+  @StoredField('text', 'Display name of the market.', 'Over/Under 2.5')
   readonly name!: string;
 
-  @StoredField({
-    kind: 'exact',
-    description: "Provider's market identifier.",
-    example: 'nb-1001-ou25',
-  })
+  @StoredField('exact', "Provider's market identifier.", 'nb-1001-ou25')
   readonly marketId!: string;
 
-  @StoredField({ kind: 'exact', description: "Provider's event id.", example: 'nb-1001' })
+  @StoredField('exact', "Provider's event id.", 'nb-1001')
   readonly eventId!: string;
 
-  @StoredField({
-    kind: 'text',
-    description: 'Whether the market is offered before or during the event.',
-    example: 'live',
+  @StoredField('text', 'Whether the market is offered before or during the event.', 'live', {
     values: MARKET_MOMENTS,
     filtered: true,
   })
   readonly marketMoment!: MarketMoment;
 
-  @StoredField({
-    kind: 'exact',
-    description: 'State of the market, such as `OPEN` or `SUSPENDED`.',
-    example: 'OPEN',
+  @StoredField('exact', 'State of the market, such as `OPEN` or `SUSPENDED`.', 'OPEN', {
     filtered: true,
   })
   readonly marketStatus!: string;
 
-  @StoredField({
-    kind: 'text',
-    description: 'What the market is about.',
-    example: 'OVER_UNDER',
+  @StoredField('text', 'What the market is about.', 'OVER_UNDER', {
     values: MARKET_TYPES,
     filtered: true,
   })
   readonly marketType!: MarketType;
 
-  @StoredField({
-    kind: 'list',
-    description: 'The selections of the market with their prices.',
-    example: [],
-    of: Runner,
-  })
+  @StoredField('list', 'The selections of the market with their prices.', [], { of: Runner })
   readonly runners!: Runner[];
 
-  @StoredField({
-    kind: 'exact',
-    description: "The service's own fixture id.",
-    example: 'demo-fixture-1',
-  })
+  @StoredField('exact', "The service's own fixture id.", 'demo-fixture-1')
   readonly fixtureId!: string;
 }
 

@@ -4,10 +4,7 @@
  */
 export type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list';
 
-export interface FieldOptions {
-  readonly kind: FieldKind;
-  readonly description: string;
-  readonly example: unknown;
+interface FieldOptions {
   /** The values that a record may have. Other writers' unknown values are served all the same. */
   readonly values?: readonly string[];
   /** A query may filter by it. */
@@ -22,6 +19,9 @@ export interface FieldOptions {
 
 export interface StoredFieldRule extends FieldOptions {
   readonly name: string;
+  readonly kind: FieldKind;
+  readonly description: string;
+  readonly example: unknown;
 }
 
 const fieldsOf = new Map<object, readonly StoredFieldRule[]>();
@@ -35,9 +35,14 @@ export function listFields(type: object): readonly StoredFieldRule[] {
  * Declares a stored field, once: what Mongoose stores, what OpenAPI documents, what an answer shows and
  * what an imported record must satisfy are derived from it.
  */
-export function StoredField(options: FieldOptions): PropertyDecorator {
+export function StoredField(
+  kind: FieldKind,
+  description: string,
+  example: unknown,
+  options: FieldOptions = {},
+): PropertyDecorator {
   return (target, key) => {
-    const field = { ...options, name: String(key) };
+    const field: StoredFieldRule = { name: String(key), kind, description, example, ...options };
     fieldsOf.set(target.constructor, [...listFields(target.constructor), field]);
   };
 }

@@ -1,5 +1,5 @@
 import { Schema, type SchemaOptions } from 'mongoose';
-import { listFields, type FieldOptions } from './stored-field.decorator.js';
+import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 
 /** Mongoose's schema of a class of stored fields. */
 export function storedSchema<T extends object>(
@@ -13,7 +13,7 @@ export function storedSchema<T extends object>(
   );
 }
 
-function storage({ kind, of, optional, values }: FieldOptions) {
+function storage({ kind, of, optional, values }: StoredFieldRule) {
   if (kind === 'list' && of) {
     const element = storedSchema(of, { _id: false, versionKey: false });
     return { type: [element], required: true };

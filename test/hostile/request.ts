@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../src/http/problem.js';
+import type { ProblemCode } from '../../src/http/problem-codes.js';
 
 export interface Expected {
   readonly status: number;

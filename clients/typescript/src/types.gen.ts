@@ -268,19 +268,19 @@ export type ScrapeErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**
@@ -355,15 +355,15 @@ export type ByEventErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
@@ -371,7 +371,7 @@ export type ByEventErrors = {
      */
     429: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**
@@ -454,15 +454,15 @@ export type ByFixtureErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
@@ -470,7 +470,7 @@ export type ByFixtureErrors = {
      */
     429: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**
@@ -552,15 +552,15 @@ export type ListChangesErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
@@ -568,7 +568,7 @@ export type ListChangesErrors = {
      */
     429: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**
@@ -660,15 +660,15 @@ export type StreamChangesErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
@@ -676,7 +676,7 @@ export type StreamChangesErrors = {
      */
     429: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**
@@ -721,19 +721,19 @@ export type LiveErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
 };
@@ -766,19 +766,19 @@ export type ReadyErrors = {
      */
     405: ProblemBody;
     /**
-     * `invalid_request`: The request did not arrive in time
+     * `invalid_request`: The request did not arrive in time.
      */
     408: ProblemBody;
     /**
-     * `invalid_request`: Chunk extensions are too large
+     * `invalid_request`: The chunk extensions are too large.
      */
     413: ProblemBody;
     /**
-     * `invalid_request`: Expectations other than 100-continue cannot be met
+     * `invalid_request`: Expectations other than 100-continue cannot be met.
      */
     417: ProblemBody;
     /**
-     * `invalid_request`: The request line and headers exceed 16 KiB
+     * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
     /**

@@ -1,7 +1,8 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import type { ApiRequest } from '../api-request.js';
-import { Problem, type RequestFault } from '../problem.js';
+import { Problem } from '../problem.js';
+import type { RequestFault } from '../problem-body.dto.js';
 import { listParameters, type Parameter } from './parameter.js';
 import { readInput } from './read-input.js';
 

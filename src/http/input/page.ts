@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiField } from '../api-field.decorator.js';
 import { QueryInteger } from './parameters.js';
 
 export const TAKE_MAX = 100;
@@ -29,43 +29,26 @@ export const QueryTake = (): PropertyDecorator =>
 
 /** Where a page stands in its list. */
 export class PageMeta {
-  @ApiProperty({
-    description: 'This page, starting at 1.',
-    type: 'integer',
-    minimum: 1,
-    example: 1,
-  })
+  @ApiField('This page, starting at 1.', 1, { type: 'integer', minimum: 1 })
   readonly page!: number;
 
-  @ApiProperty({
-    description: 'Items per page that were asked for.',
+  @ApiField('Items per page that were asked for.', 10, {
     type: 'integer',
     minimum: 1,
     maximum: TAKE_MAX,
-    example: 10,
   })
   readonly take!: number;
 
-  @ApiProperty({
-    description: 'All items that match, on whatever page.',
-    type: 'integer',
-    minimum: 0,
-    example: 23,
-  })
+  @ApiField('All items that match, on whatever page.', 23, { type: 'integer', minimum: 0 })
   readonly itemCount!: number;
 
-  @ApiProperty({
-    description: 'Number of pages; 0 when nothing matches.',
-    type: 'integer',
-    minimum: 0,
-    example: 3,
-  })
+  @ApiField('Number of pages; 0 when nothing matches.', 3, { type: 'integer', minimum: 0 })
   readonly pageCount!: number;
 
-  @ApiProperty({ description: 'Whether an earlier page exists.', example: false })
+  @ApiField('Whether an earlier page exists.', false)
   readonly hasPreviousPage!: boolean;
 
-  @ApiProperty({ description: 'Whether a later page exists.', example: true })
+  @ApiField('Whether a later page exists.', true)
   readonly hasNextPage!: boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { ApiRequest, RawQuery } from '../api-request.js';
 import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
-import type { RequestFault } from '../problem.js';
+import type { RequestFault } from '../problem-body.dto.js';
 import type { Parameter } from './parameter.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */

@@ -1,23 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProduces, ApiSecurity } from '@nestjs/swagger';
-import { ApiProblems } from '../../http/api-problems.decorator.js';
-import { API_KEY_HEADER, API_KEY_QUERY } from '../../http/credentials.js';
-import type { ProblemCode } from '../../http/problem.js';
+import { ApiOkResponse, ApiOperation, ApiProduces } from '@nestjs/swagger';
+import { ApiKeyed } from '../../http/api-keyed.decorator.js';
 import { Changes } from './changes.dto.js';
-
-const PROBLEMS: readonly ProblemCode[] = [
-  'invalid_request',
-  'ambiguous_credentials',
-  'too_much_data',
-  'unauthorized',
-  'not_found',
-  'method_not_allowed',
-  'rate_limited',
-  'internal_error',
-  'database_unavailable',
-  'overloaded',
-  'database_timeout',
-];
 
 const EVENTS = `event: changes
 data: {"data":[{"fixtureId":"demo-fixture-1","reset":true,"changed":[],"removed":[]}]}
@@ -42,14 +26,12 @@ export function ApiChanges(): MethodDecorator {
       description:
         'Counts as one request for every ten ids begun. On `reset` drop what you have of that id, put `changed` by `_id`, delete `removed`.',
     }),
-    ApiSecurity(API_KEY_QUERY),
-    ApiSecurity(API_KEY_HEADER),
     ApiOkResponse({
       description: 'What is new, all of one moment.',
       type: Changes,
       headers: cacheControl('private, no-store'),
     }),
-    ApiProblems(...PROBLEMS),
+    ApiKeyed('too_much_data'),
   );
 }
 
@@ -61,14 +43,12 @@ export function ApiStream(): MethodDecorator {
       description:
         'First a snapshot, or what is new since the cursor; `current` says that it is whole. Then `changes` as they happen. The `data` of `changes` holds groups as in `/v1/markets/changes`. Opening counts as one request for every ten ids begun.',
     }),
-    ApiSecurity(API_KEY_QUERY),
-    ApiSecurity(API_KEY_HEADER),
     ApiProduces('text/event-stream'),
     ApiOkResponse({
       description: 'Events `changes`, `current`, `late` and `end`, without end.',
       content: { 'text/event-stream': { schema: { type: 'string', example: EVENTS } } },
       headers: cacheControl('private, no-store, no-transform'),
     }),
-    ApiProblems(...PROBLEMS, 'too_many_streams', 'changes_unavailable'),
+    ApiKeyed('too_much_data', 'too_many_streams', 'changes_unavailable'),
   );
 }

@@ -1,26 +1,26 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiField } from '../../http/api-field.decorator.js';
 import { Market } from '../market.schema.js';
 
 const CURSOR = 'AWkgAAsAAAACa1n_eYwNMBTF7vmQ';
 
 /** What is new under one id. */
 export class ChangesGroup {
-  @ApiPropertyOptional({
-    description: 'The fixture id that it is about, if it was asked for by that name.',
-    example: 'demo-fixture-1',
-  })
+  @ApiField(
+    'The fixture id that it is about, if it was asked for by that name.',
+    'demo-fixture-1',
+    {
+      required: false,
+    },
+  )
   readonly fixtureId?: string;
 
-  @ApiPropertyOptional({
-    description: 'The event id that it is about, if it was asked for by that name.',
-    example: 'nb-1001',
+  @ApiField('The event id that it is about, if it was asked for by that name.', 'nb-1001', {
+    required: false,
   })
   readonly eventId?: string;
 
-  @ApiProperty({
-    description: 'Whether `changed` is all there is: drop what you have of this id.',
-    example: false,
-  })
+  @ApiField('Whether `changed` is all there is: drop what you have of this id.', false)
   readonly reset!: boolean;
 
   @ApiProperty({ description: 'Markets as they are now: put them by `_id`.', type: [Market] })
@@ -35,9 +35,7 @@ export class ChangesGroup {
 }
 
 export class ChangesMeta {
-  @ApiProperty({
-    description: 'Opaque: ask with it as `since` for what is new from here on.',
-    example: CURSOR,
+  @ApiField('Opaque: ask with it as `since` for what is new from here on.', CURSOR, {
     maxLength: 256,
   })
   readonly cursor!: string;
