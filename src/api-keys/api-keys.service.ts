@@ -3,7 +3,7 @@ import { CommandFailure } from '../common/command.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
-import { callerOf, isDate, stateOf } from './key-state.js';
+import { successorOf } from './key-rotation.js';
 
 export interface NewKey {
   readonly name: string;
@@ -20,9 +20,6 @@ export interface IssuedKey {
   readonly key: string;
   readonly record: StoredApiKey;
 }
-
-/** What was asked can't be done to this key. */
-export class KeyFault extends CommandFailure {}
 
 /** Hands a key to whoever asked for it, before it is settled: if that fails, there is no key. */
 export type Show = (issued: IssuedKey) => Promise<void>;
@@ -62,12 +59,7 @@ export class ApiKeysService {
   ): Promise<IssuedKey> {
     const old = await this.find(id);
     const createdAt = new Date();
-    demandRotatable(old, createdAt);
-    const expiresAt = endAfter(old, createdAt);
-    const issued = await this.issue(
-      { ...limitsOf(old), createdAt, expiresAt, rotatedFrom: id },
-      show,
-    );
+    const issued = await this.issue(successorOf(old, createdAt), show);
     // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.
     const { matchedCount } = await this.model.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
@@ -78,7 +70,7 @@ export class ApiKeysService {
     );
     if (matchedCount === 1) return issued;
     await this.takeBack(issued.id);
-    throw new KeyFault(
+    throw new CommandFailure(
       'The key was revoked or rotated at this very moment: the new one does not work.',
     );
   }
@@ -111,7 +103,7 @@ export class ApiKeysService {
     try {
       await this.model.deleteOne({ _id: id });
     } catch (error) {
-      throw new KeyFault(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
+      throw new CommandFailure(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
         cause: error,
       });
     }
@@ -119,34 +111,7 @@ export class ApiKeysService {
 
   private async find(id: string): Promise<StoredApiKey> {
     const record = await this.model.findById(id).lean();
-    if (!record) throw new KeyFault('There is no key with this id.');
+    if (!record) throw new CommandFailure('There is no key with this id.');
     return record;
   }
-}
-
-const ENDED = {
-  revoked: 'The key is revoked.',
-  expired: 'The key has expired.',
-  unreadable: "The key's record can't be understood: its expiresAt is no date.",
-} as const;
-
-function demandRotatable(record: StoredApiKey, now: Date): void {
-  const state = stateOf(record, now.getTime());
-  if (state === 'revoked') throw new KeyFault(ENDED[state]);
-  const { rotatedTo } = record;
-  if (rotatedTo) throw new KeyFault(`The key was rotated already: ${rotatedTo} took its place.`);
-  if (state !== 'active') throw new KeyFault(ENDED[state]);
-}
-
-/** Name and limits of a record, as far as they make sense. */
-function limitsOf(record: StoredApiKey): Pick<StoredApiKey, 'name' | 'rateLimit' | 'streams'> {
-  const { id, ...limits } = callerOf(record);
-  return { ...limits, name: limits.name || id };
-}
-
-/** The end of a key made now that lives as long as another; with the other where nobody knows how long that is. */
-function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
-  if (!isDate(expiresAt)) return undefined;
-  if (!isDate(createdAt)) return expiresAt;
-  return new Date(now.getTime() + (expiresAt.getTime() - createdAt.getTime()));
 }

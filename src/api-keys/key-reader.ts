@@ -1,37 +1,67 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
+import { setImmediate } from 'node:timers/promises';
+import { momentBefore, momentNow, type Moment } from '../common/moment.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import { StoredApiKey } from './api-key.schema.js';
 
-interface FoundKeys {
-  readonly records: readonly StoredApiKey[];
-  /** What was read may be so old. Milliseconds. */
-  readonly ageMs: number;
+/** What MongoDB had under an id. */
+export interface FoundKey {
+  readonly record: StoredApiKey | undefined;
+  /** When that was surely so: the read began then, if a primary was asked. */
+  readonly readAt: Moment;
 }
 
-/** Reads records of keys from MongoDB. */
+interface Batch {
+  readonly ids: string[];
+  readonly found: Promise<{ readonly records: Map<string, StoredApiKey>; readonly readAt: Moment }>;
+}
+
+/** Reads records of keys from MongoDB: one query for all that are asked for in one turn of the event loop. */
 @Injectable()
 export class KeyReader {
+  private batch: Batch | undefined;
+
   constructor(
     @InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>,
     private readonly database: Database,
   ) {}
 
   /** @throws Problem when MongoDB can't tell */
-  async find(ids: readonly string[]): Promise<FoundKeys> {
+  async find(id: string): Promise<FoundKey> {
+    this.batch ??= this.startBatch();
+    this.batch.ids.push(id);
+    const { records, readAt } = await this.batch.found;
+    return { record: records.get(id), readAt };
+  }
+
+  private startBatch(): Batch {
+    const ids: string[] = [];
+    const found = setImmediate().then(() => {
+      this.batch = undefined;
+      return this.read(ids);
+    });
+    return { ids, found };
+  }
+
+  private async read(ids: readonly string[]): Batch['found'] {
     const command = {
       find: this.model.collection.name,
       filter: { _id: { $in: ids } },
       batchSize: ids.length + 1,
     };
+    const began = momentNow();
     try {
-      return await this.database.read(READ_BUDGET_MS.key, async (attempt) => ({
-        records: (await attempt.rows(command)) as StoredApiKey[],
-        ageMs: attempt.ageMs,
-      }));
+      return await this.database.read(READ_BUDGET_MS.key, async (attempt) => {
+        const records = (await attempt.rows(command)) as StoredApiKey[];
+        return {
+          records: new Map(records.map((record) => [record._id, record])),
+          readAt: momentBefore(began, attempt.ageMs),
+        };
+      });
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
       // For a caller whose key can't be checked it's all the same why.

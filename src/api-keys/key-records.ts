@@ -1,10 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { elapsedMs, momentBefore, momentNow, type Moment } from '../common/moment.js';
+import { elapsedMs } from '../common/moment.js';
 import type { StoredApiKey } from './api-key.schema.js';
-import { KeyReader } from './key-reader.js';
+import { KeyReader, type FoundKey } from './key-reader.js';
 import { callerOf, faultsOf } from './key-state.js';
 import { isRecent, isTrusted, TRUST_MS, type KnownKey } from './known-key.js';
 
@@ -15,11 +14,6 @@ const MAX_REMEMBERED = 10_000;
 /** Ids of limited clients are read together this often, and at most so many. */
 const READ_LATER_MS = 250;
 const MAX_READ_LATER = 2_000;
-
-interface PendingRead {
-  readonly ids: string[];
-  readonly found: Promise<ReadonlyMap<string, KnownKey>>;
-}
 
 /**
  * The records of keys, remembered by id: memory holds no key. Ids without a record are remembered apart, so that
@@ -34,7 +28,6 @@ export class KeyRecords {
   private readonly later = new Set<string>();
   /** What was stored under an id while its read was under way. */
   private readonly overtaken = new Map<string, object | undefined>();
-  private nextRead: PendingRead | undefined;
   private lastRefreshAt = -Infinity;
 
   constructor(private readonly reader: KeyReader) {}
@@ -55,10 +48,9 @@ export class KeyRecords {
   read(id: string): Promise<KnownKey | undefined> {
     const underWay = this.reads.get(id);
     if (underWay) return underWay;
-    this.nextRead ??= this.startRead();
-    this.nextRead.ids.push(id);
-    const read = this.nextRead.found
-      .then((found) => found.get(id))
+    const read = this.reader
+      .find(id)
+      .then((found) => this.remember(id, found))
       .finally(() => {
         this.reads.delete(id);
         this.overtaken.delete(id);
@@ -105,16 +97,6 @@ export class KeyRecords {
     this.absent.clear();
   }
 
-  /** One query for all ids asked for in this turn of the event loop: a thousand callers may come at once. */
-  private startRead(): PendingRead {
-    const ids: string[] = [];
-    const found = setImmediate().then(() => {
-      this.nextRead = undefined;
-      return this.readAll(ids);
-    });
-    return { ids, found };
-  }
-
   /** Reads again the keys that were used since their last read. */
   private refresh(): void {
     const now = performance.now();
@@ -130,32 +112,20 @@ export class KeyRecords {
     for (const id of ids) this.read(id).catch(() => undefined);
   }
 
-  private async readAll(ids: readonly string[]): Promise<ReadonlyMap<string, KnownKey>> {
-    const began = momentNow();
-    const { records, ageMs } = await this.reader.find(ids);
-    const readAt = momentBefore(began, ageMs);
-    const found = new Map(
-      records.map((record) => {
-        this.warnOfFaults(record);
-        const apiKey = callerOf(record);
-        return [apiKey.id, { record, apiKey, readAt, usedSince: false }];
-      }),
-    );
-    for (const id of ids) this.remember(id, readAt, found.get(id));
-    return found;
-  }
-
-  private remember(id: string, readAt: Moment, found: KnownKey | undefined): void {
-    if (this.overtaken.has(id) && !isDeepStrictEqual(found?.record, this.overtaken.get(id))) return;
+  private remember(id: string, { record, readAt }: FoundKey): KnownKey | undefined {
+    const found = record && { record, apiKey: callerOf(record), readAt, usedSince: false };
+    if (record) this.warnOfFaults(record);
+    if (this.overtaken.has(id) && !isDeepStrictEqual(record, this.overtaken.get(id))) return found;
     const earlier = this.known.peek(id);
-    if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return;
+    if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return found;
     if (found) {
       this.known.set(id, found);
-      return;
+      return found;
     }
     this.known.delete(id);
     const ttl = Math.ceil(TRUST_MS - elapsedMs(readAt));
     if (ttl > 0) this.absent.set(id, true, { ttl });
+    return undefined;
   }
 
   private warnOfFaults(record: StoredApiKey): void {

@@ -7,9 +7,8 @@ import {
   type CommandContext,
   type RunCommand,
 } from '../common/command.js';
-import type { StoredApiKey } from './api-key.schema.js';
 import type { ApiKeysService, Show } from './api-keys.service.js';
-import { callerOf, isDate, stateOf } from './key-state.js';
+import { shown } from './shown-key.js';
 
 const LONGEST_NAME = 100;
 const DAY_MS = 86_400_000;
@@ -112,31 +111,6 @@ function showOnce(context: CommandContext): Show {
     await context.deliver({ json: { id, key, ...rest }, text: key });
     await context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
   };
-}
-
-/** A record for people. Others may have written it: what can't be understood is left out. */
-function shown(record: StoredApiKey) {
-  const { id, name, rateLimit, streams } = callerOf(record);
-  return {
-    id: idText(id),
-    name,
-    state: stateOf(record),
-    createdAt: isoTime(record.createdAt),
-    expiresAt: isoTime(record.expiresAt),
-    revokedAt: isoTime(record.revokedAt),
-    rateLimit: rateLimit ?? null,
-    streams: streams ?? null,
-    rotatedFrom: record.rotatedFrom ?? null,
-    rotatedTo: record.rotatedTo ?? null,
-  };
-}
-
-function idText(id: unknown): string {
-  return typeof id === 'string' ? id : JSON.stringify(id);
-}
-
-function isoTime(value: unknown): string | null {
-  return isDate(value) ? value.toISOString() : null;
 }
 
 function parseName(text: string): string {

@@ -1,0 +1,45 @@
+import { CommandFailure } from '../common/command.js';
+import type { StoredApiKey } from './api-key.schema.js';
+import { callerOf, isDate, stateOf } from './key-state.js';
+
+const ENDED = {
+  revoked: 'The key is revoked.',
+  expired: 'The key has expired.',
+  unreadable: "The key's record can't be understood: its expiresAt is no date.",
+} as const;
+
+/**
+ * The record of a key made now that takes the place of another: of the same name, limits and length of life.
+ * @throws CommandFailure when the other can't be rotated
+ */
+export function successorOf(old: StoredApiKey, now: Date): Omit<StoredApiKey, '_id' | 'hash'> {
+  demandRotatable(old, now);
+  return {
+    ...limitsOf(old),
+    createdAt: now,
+    expiresAt: endAfter(old, now),
+    rotatedFrom: old._id,
+  };
+}
+
+function demandRotatable(record: StoredApiKey, now: Date): void {
+  const state = stateOf(record, now.getTime());
+  if (state === 'revoked') throw new CommandFailure(ENDED[state]);
+  const { rotatedTo } = record;
+  if (rotatedTo)
+    throw new CommandFailure(`The key was rotated already: ${rotatedTo} took its place.`);
+  if (state !== 'active') throw new CommandFailure(ENDED[state]);
+}
+
+/** Name and limits of a record, as far as they make sense. */
+function limitsOf(record: StoredApiKey): Pick<StoredApiKey, 'name' | 'rateLimit' | 'streams'> {
+  const { id, ...limits } = callerOf(record);
+  return { ...limits, name: limits.name || id };
+}
+
+/** The end of a key made now that lives as long as another; with the other where nobody knows how long that is. */
+function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
+  if (!isDate(expiresAt)) return undefined;
+  if (!isDate(createdAt)) return expiresAt;
+  return new Date(now.getTime() + (expiresAt.getTime() - createdAt.getTime()));
+}
