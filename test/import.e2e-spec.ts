@@ -20,7 +20,7 @@ import { Double, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
 import type { BatchOutcome, ImportEntry } from '../src/markets/import/batch-tally.js';
-import { MarketImporter } from '../src/markets/import/market-importer.js';
+import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aMarket } from './factories.js';
@@ -375,7 +375,7 @@ describe('markets import', () => {
   it('writes what has changed once, however many imports bring it at the same time', async () => {
     const connection = await mongoose.createConnection(uri, { autoIndex: false }).asPromise();
     try {
-      const importer = new MarketImporter(connection.model(Market.name, MarketSchema));
+      const importer = new MarketWriter(connection.model(Market.name, MarketSchema));
       await initDatabase(connection);
       const records = Array.from({ length: 300 }, () => aRecord());
       const writeThrice = async (changes: object) => {

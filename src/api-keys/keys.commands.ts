@@ -7,6 +7,7 @@ import {
   type CommandContext,
   type RunCommand,
 } from '../common/command.js';
+import type { StoredApiKey } from './api-key.schema.js';
 import type { ApiKeysService, Show } from './api-keys.service.js';
 import { shown } from './shown-key.js';
 

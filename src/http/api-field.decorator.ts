@@ -6,5 +6,5 @@ export function ApiField(
   example: unknown,
   schema: ApiPropertyOptions = {},
 ): PropertyDecorator {
-  return ApiProperty({ description, example, ...schema } as ApiPropertyOptions);
+  return ApiProperty({ description, example, ...schema });
 }

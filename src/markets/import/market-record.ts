@@ -1,6 +1,6 @@
-import { listFields, type FieldKind, type StoredFieldRule } from '../stored-field.decorator.js';
-import { ID_RULE, isId } from '../../http/input/id-rule.js';
+import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
+import { faultOf } from './field-faults.js';
 import { parseInstant } from './instant.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -97,40 +97,4 @@ function checkField(
     if (faults.told.length === 0) items.push(checked);
   }
   return items;
-}
-
-function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {
-  if (rule.generated) return 'is made by MongoDB and must not be given';
-  if (value !== null) return kindFaults[rule.kind](value, rule);
-  return rule.optional ? 'must not be null: leave it out' : 'must not be null';
-}
-
-const kindFaults: Readonly<
-  Record<FieldKind, (value: unknown, rule: StoredFieldRule) => string | undefined>
-> = {
-  exact: (value) => (isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`),
-  text: textFault,
-  price: (value) =>
-    typeof value === 'number' && Number.isFinite(value) && value > 0
-      ? undefined
-      : 'must be a finite number above 0',
-  date: (value) =>
-    typeof value === 'string' && parseInstant(value)
-      ? undefined
-      : 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z',
-  list: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
-  objectId: () => 'must not be given',
-};
-
-function textFault(value: unknown, { values }: StoredFieldRule): string | undefined {
-  if (values && !values.some((allowed) => allowed === value)) {
-    return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
-  }
-  if (typeof value !== 'string' || value === '') return 'must be text that is not empty';
-  return unicodeFault(value);
-}
-
-/** Half a surrogate pair would be stored as another character. */
-function unicodeFault(text: string): string | undefined {
-  return /\p{Surrogate}/u.test(text) ? 'must be well-formed Unicode' : undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { gzipSync } from 'node:zlib';
 import { parseRecord, readRecords } from './record-reader.js';
-import { InputFault, LONGEST_RECORD_BYTES } from './record-splitter.js';
+import { InputFault, LONGEST_RECORD_BYTES } from './raw-record.js';
 
 interface Reading {
   /** `line: text` of each record. */

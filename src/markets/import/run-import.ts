@@ -1,9 +1,9 @@
 import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
 import { initDatabase } from '../../database/init.js';
-import { MarketImport, type ImportReport } from './import-markets.js';
+import { MarketImport, type ImportReport } from './market-import.js';
 import { totalBytes } from './input-files.js';
 import { Market } from '../market.schema.js';
-import { MarketImporter } from './market-importer.js';
+import { MarketWriter } from './market-writer.js';
 import { Progress } from './progress.js';
 import { RejectLog } from './reject-log.js';
 
@@ -23,8 +23,8 @@ export async function runImport(
   const progress = new Progress(totalBytes(files), context.say);
   const say = (message: string) => progress.say(message);
   const log = new RejectLog(rejects, say);
-  const importer = new MarketImporter(context.connection.model<Market>(Market.name));
-  const markets = new MarketImport(importer, {
+  const writer = new MarketWriter(context.connection.model<Market>(Market.name));
+  const markets = new MarketImport(writer, {
     dryRun,
     follow,
     signal: context.signal,

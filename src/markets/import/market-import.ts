@@ -1,16 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import type { BatchOutcome, ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
 import { STDIN } from './input-files.js';
-import { isAway } from './is-away.js';
-import type { MarketImporter } from './market-importer.js';
+import { onceMongodbIsThere } from './once-mongodb-is-there.js';
+import type { MarketWriter } from './market-writer.js';
 import type { Outcome } from './market-plan.js';
 import { checkRecord, type Fault } from './market-record.js';
 import { openForReading } from './open-file.js';
 import { readUntil } from './read-until.js';
 import { parseRecord, readRecords } from './record-reader.js';
-import { InputFault, type RawRecord } from './record-splitter.js';
+import { InputFault, type RawRecord } from './raw-record.js';
 import type { Place } from './reject-log.js';
 
 export type ImportReport = Record<'read' | Outcome | 'rejected', number>;
@@ -25,8 +24,6 @@ export interface ImportOptions {
   readonly say: (message: string) => Promise<void>;
 }
 
-const TRY_AGAIN_AFTER_MS = 250;
-
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
   /** `read` counts the records whose fate is known: it is always the sum of the others. */
@@ -39,7 +36,7 @@ export class MarketImport {
   private bytes = 0;
 
   constructor(
-    private readonly importer: MarketImporter,
+    private readonly markets: MarketWriter,
     private readonly options: ImportOptions,
   ) {
     this.stop = AbortSignal.any([options.signal, this.broken.signal]);
@@ -82,15 +79,13 @@ export class MarketImport {
   }
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchOutcome> {
-    for (let isFirst = true; ; isFirst = false) {
-      try {
-        return await this.importer.write(batch, this.options.dryRun);
-      } catch (error) {
-        const { follow, signal, say } = this.options;
-        if (!follow || !isAway(error) || signal.aborted) throw unusable(error);
-        if (isFirst) await say(`MongoDB is waited for: ${messageOf(error)}`);
-        await delay(TRY_AGAIN_AFTER_MS);
-      }
+    const { dryRun, follow, signal, say } = this.options;
+    const write = () => this.markets.write(batch, dryRun);
+    try {
+      return await (follow ? onceMongodbIsThere(write, signal, say) : write());
+    } catch (error) {
+      const reason = printable(messageOf(error));
+      throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
     }
   }
 
@@ -122,9 +117,4 @@ export class MarketImport {
     // Not the end of the input: what follows the last whole record is no record.
     this.stop.throwIfAborted();
   }
-}
-
-function unusable(error: unknown): CommandFailure {
-  const reason = printable(messageOf(error));
-  return new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
 }

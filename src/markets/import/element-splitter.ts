@@ -1,85 +1,19 @@
-/** The longest record that is read: MongoDB's own limit for a document. */
-export const LONGEST_RECORD_BYTES = 16 * 1024 * 1024;
+import {
+  Gatherer,
+  InputFault,
+  isSpace,
+  LF,
+  type RawRecord,
+  type RecordSplitter,
+} from './raw-record.js';
 
-/** One record as it stands in a file. */
-export interface RawRecord {
-  /** The line on which it starts, from 1. */
-  readonly line: number;
-  /** Undefined when it is longer than LONGEST_RECORD_BYTES. */
-  readonly bytes: Buffer | undefined;
-}
-
-/** The input is not what it must be, beyond a single record. */
-export class InputFault extends Error {}
-
-const LF = 0x0a;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
-const ARRAY_START = 0x5b;
+export const ARRAY_START = 0x5b;
 const ARRAY_END = 0x5d;
 const OBJECT_START = 0x7b;
 const OBJECT_END = 0x7d;
-
-/** White space of JSON. */
-export function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === LF || byte === 0x0d || byte === 0x09;
-}
-
-export function countLines(bytes: Buffer): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) lines++;
-  return lines;
-}
-
-/** Gathers the bytes of one record over chunks, and forgets them beyond the limit. */
-class Gatherer {
-  private parts: Buffer[] = [];
-  private size = 0;
-
-  add(part: Buffer): void {
-    this.size += part.length;
-    if (this.size > LONGEST_RECORD_BYTES) this.parts = [];
-    else if (part.length > 0) this.parts.push(part);
-  }
-
-  take(): Buffer | undefined {
-    const { parts, size } = this;
-    this.parts = [];
-    this.size = 0;
-    if (size > LONGEST_RECORD_BYTES) return undefined;
-    return parts.length === 1 ? parts[0] : Buffer.concat(parts, size);
-  }
-}
-
-export interface RecordSplitter {
-  push(chunk: Buffer): Iterable<RawRecord>;
-  /** @throws InputFault when the input must not end here */
-  end(): Iterable<RawRecord>;
-}
-
-/** NDJSON: a record on each line. */
-export class LineSplitter implements RecordSplitter {
-  private readonly gatherer = new Gatherer();
-
-  constructor(private line: number) {}
-
-  *push(chunk: Buffer): Iterable<RawRecord> {
-    let start = 0;
-    for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
-      this.gatherer.add(chunk.subarray(start, end));
-      yield* this.end();
-      this.line++;
-      start = end + 1;
-    }
-    this.gatherer.add(chunk.subarray(start));
-  }
-
-  *end(): Iterable<RawRecord> {
-    const bytes = this.gatherer.take();
-    if (!bytes?.every(isSpace)) yield { line: this.line, bytes };
-  }
-}
 
 /**
  * A JSON array: a record in each element. Elements are told apart by their brackets and quotes alone; what

@@ -1,0 +1,68 @@
+import { createGunzip } from 'node:zlib';
+import { startsWith, withHead, type Chunks } from './chunks.js';
+import { InputFault } from './raw-record.js';
+
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+
+/** What is unpacked between two looks at the reader, at most a thousand times as much when unpacked. */
+const PACKED_SLICE_BYTES = 16 * 1024;
+
+/** The same bytes, unpacked if they are gzip. */
+export async function* unpacked(input: Chunks): Chunks {
+  let unpacker: Unpacker | undefined;
+  let isFirst = true;
+  for await (const chunk of withHead(input, GZIP_MAGIC.length)) {
+    if (isFirst && startsWith(chunk, GZIP_MAGIC)) unpacker = new Unpacker();
+    isFirst = false;
+    if (unpacker) yield* unpacker.push(chunk);
+    else yield chunk;
+  }
+  if (unpacker) yield* unpacker.end();
+}
+
+/**
+ * Unpacks gzip, one member after the other. A pipe would forget what it has unpacked when the rest turns
+ * out to be cut; here every whole record before that is read.
+ */
+class Unpacker {
+  private readonly gunzip = createGunzip();
+  private output: Buffer[] = [];
+  private error: Error | undefined;
+
+  constructor() {
+    this.gunzip.on('data', (chunk: Buffer) => this.output.push(chunk));
+    this.gunzip.on('error', (error) => {
+      this.error = error;
+    });
+  }
+
+  async *push(chunk: Buffer): Chunks {
+    for (let start = 0; start < chunk.length; start += PACKED_SLICE_BYTES) {
+      const slice = chunk.subarray(start, start + PACKED_SLICE_BYTES);
+      await this.until((done) => this.gunzip.write(slice, done));
+      yield* this.take();
+    }
+  }
+
+  async *end(): Chunks {
+    await this.until((done) => this.gunzip.once('end', done).end());
+    yield* this.take();
+  }
+
+  private *take(): Iterable<Buffer> {
+    yield* this.output;
+    this.output = [];
+    if (this.error) throw new InputFault(`the gzip data is cut or damaged: ${this.error.message}`);
+  }
+
+  private until(start: (done: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.gunzip.off('close', done);
+        resolve();
+      };
+      this.gunzip.once('close', done);
+      start(done);
+    });
+  }
+}

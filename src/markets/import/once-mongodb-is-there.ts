@@ -1,0 +1,35 @@
+import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../../common/command.js';
+
+/** InterruptedAtShutdown, NotWritablePrimary and their like. */
+const AWAY_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436];
+
+const TRY_AGAIN_AFTER_MS = 250;
+
+/** Does the work again and again while MongoDB is away, until the signal comes. */
+export async function onceMongodbIsThere<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal,
+  say: (message: string) => Promise<void>,
+): Promise<T> {
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAway(error) || signal.aborted) throw error;
+      if (isFirst) await say(`MongoDB is waited for: ${messageOf(error)}`);
+      await delay(TRY_AGAIN_AFTER_MS);
+    }
+  }
+}
+
+/** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  if (error.hasErrorLabel('RetryableWriteError')) return true;
+  if (AWAY_CODES.includes(Number(error.code))) return true;
+  // What the network does to a bulk write comes without a code.
+  if (error instanceof MongoBulkWriteError) return error.code === undefined;
+  return !(error instanceof MongoServerError);
+}

@@ -1,0 +1,51 @@
+/** The longest record that is read: MongoDB's own limit for a document. */
+export const LONGEST_RECORD_BYTES = 16 * 1024 * 1024;
+
+/** One record as it stands in a file. */
+export interface RawRecord {
+  /** The line on which it starts, from 1. */
+  readonly line: number;
+  /** Undefined when it is longer than LONGEST_RECORD_BYTES. */
+  readonly bytes: Buffer | undefined;
+}
+
+/** The input is not what it must be, beyond a single record. */
+export class InputFault extends Error {}
+
+export const LF = 0x0a;
+/** White space of JSON. */
+export function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === LF || byte === 0x0d || byte === 0x09;
+}
+
+export function countLines(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) lines++;
+  return lines;
+}
+
+/** Gathers the bytes of one record over chunks, and forgets them beyond the limit. */
+export class Gatherer {
+  private parts: Buffer[] = [];
+  private size = 0;
+
+  add(part: Buffer): void {
+    this.size += part.length;
+    if (this.size > LONGEST_RECORD_BYTES) this.parts = [];
+    else if (part.length > 0) this.parts.push(part);
+  }
+
+  take(): Buffer | undefined {
+    const { parts, size } = this;
+    this.parts = [];
+    this.size = 0;
+    if (size > LONGEST_RECORD_BYTES) return undefined;
+    return parts.length === 1 ? parts[0] : Buffer.concat(parts, size);
+  }
+}
+
+export interface RecordSplitter {
+  push(chunk: Buffer): Iterable<RawRecord>;
+  /** @throws InputFault when the input must not end here */
+  end(): Iterable<RawRecord>;
+}
