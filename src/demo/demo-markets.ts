@@ -1,6 +1,7 @@
 import { Types } from 'mongoose';
-import type { Market, MarketMoment, MarketType, Runner } from '../markets/market.schema.js';
-import { goalChances, type GoalChances } from './goals.js';
+import type { Market, MarketMoment, Runner } from '../markets/market.schema.js';
+import { KINDS, type Fixture, type Match, type Selection } from './demo-kinds.js';
+import { goalChances } from './goals.js';
 
 /** Invented, as all names here are. `margin` is what a provider adds to fair chances. */
 const PROVIDERS = [
@@ -19,92 +20,6 @@ const FIXTURES = 36;
 const LIVE_FIXTURES = 6;
 
 const WRITTEN_AT = new Date('2026-11-21T07:03:00.044Z');
-
-interface Fixture {
-  readonly number: number;
-  readonly home: string;
-  readonly away: string;
-  /** Goals that each side is expected to score. */
-  readonly homeGoals: number;
-  readonly awayGoals: number;
-}
-
-interface Selection {
-  readonly key: string;
-  readonly name: string;
-  readonly chance: number;
-  readonly line?: string;
-}
-
-interface Kind {
-  readonly key: string;
-  readonly type: MarketType;
-  readonly name: string;
-  readonly selections: (match: Match) => Selection[];
-}
-
-interface Match extends Fixture {
-  readonly full: GoalChances;
-  readonly firstHalf: GoalChances;
-}
-
-const KINDS: readonly Kind[] = [
-  overUnder(2.5),
-  {
-    key: 'mo',
-    type: 'MATCH_ODDS',
-    name: 'Match Odds',
-    selections: ({ home, away, full }) => [
-      { key: 'home', name: home, chance: full.home },
-      { key: 'draw', name: 'Draw', chance: full.draw },
-      { key: 'away', name: away, chance: full.away },
-    ],
-  },
-  {
-    key: 'btts',
-    type: 'BTTS',
-    name: 'Both Teams to Score',
-    selections: ({ full }) => [
-      { key: 'yes', name: 'Yes', chance: full.bothScore },
-      { key: 'no', name: 'No', chance: 1 - full.bothScore },
-    ],
-  },
-  {
-    key: 'dc',
-    type: 'DOUBLE_CHANCE',
-    name: 'Double Chance',
-    selections: ({ home, away, full }) => [
-      { key: '1x', name: `${home} or Draw`, chance: full.home + full.draw },
-      { key: '12', name: `${home} or ${away}`, chance: full.home + full.away },
-      { key: 'x2', name: `Draw or ${away}`, chance: full.draw + full.away },
-    ],
-  },
-  {
-    key: 'uoht',
-    type: 'UNDER_OVER_HT',
-    name: 'Under/Over Half-Time',
-    selections: ({ firstHalf }) => [0.5, 1.5, 2.5].flatMap((line) => goalLine(line, firstHalf)),
-  },
-  overUnder(1.5),
-  overUnder(3.5),
-];
-
-function overUnder(line: number): Kind {
-  return {
-    key: `ou${line * 10}`,
-    type: 'OVER_UNDER',
-    name: `Over/Under ${line}`,
-    selections: ({ full }) => goalLine(line, full),
-  };
-}
-
-function goalLine(line: number, chances: GoalChances): Selection[] {
-  const over = chances.over(line);
-  return [
-    { key: `over-${line}`, name: `Over ${line}`, chance: over, line: String(line) },
-    { key: `under-${line}`, name: `Under ${line}`, chance: 1 - over, line: String(line) },
-  ];
-}
 
 export type DemoMarket = Omit<Market, '_id'> & { readonly _id: Types.ObjectId };
 

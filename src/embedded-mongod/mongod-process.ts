@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { failureOf } from './mongod-failed.js';
 
 export interface MongodOptions {
   readonly program: string;
@@ -11,17 +12,6 @@ export interface MongodOptions {
   readonly replicaSet?: string;
   /** More arguments for mongod. */
   readonly args?: readonly string[];
-}
-
-/** Why mongod did not come up, in its own words. */
-export class MongodFailed extends Error {
-  constructor(
-    message: string,
-    readonly pathInUse: boolean,
-  ) {
-    super(message);
-    this.name = 'MongodFailed';
-  }
 }
 
 /** Longest time to be up in, in ms; recovering a large data path takes a while. */
@@ -91,7 +81,7 @@ export class MongodProcess {
       clearTimeout(timeout);
     }
     await gone;
-    throw failure(log);
+    throw failureOf(log);
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -138,25 +128,4 @@ function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   } catch {
     // It is gone already.
   }
-}
-
-function failure(log: readonly string[]): MongodFailed {
-  const words = log.map(complaint).filter(Boolean).join('; ') || 'no reason given';
-  return new MongodFailed(`mongod did not start: ${words}`, words.includes('DBPathInUse'));
-}
-
-/** What a line of mongod's log complains about; empty for the many lines that don't. */
-function complaint(line: string): string {
-  if (!line.startsWith('{')) return /^\d*$/.test(line) ? '' : line;
-  const { s, msg, attr }: LogLine = JSON.parse(line);
-  if (s !== 'E' && s !== 'F') return '';
-  const detail = attr?.error ?? attr?.message;
-  return typeof detail === 'string' ? detail : msg;
-}
-
-/** A line of mongod's log: severity, message, attributes. */
-interface LogLine {
-  readonly s: string;
-  readonly msg: string;
-  readonly attr?: { readonly error?: unknown; readonly message?: unknown };
 }

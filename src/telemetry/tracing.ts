@@ -1,47 +1,13 @@
 import type { NextFunction, Response } from 'express';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiRequest } from '../http/api-request.js';
+import { loadPackages, type Api, type Getter, type Sdk } from './opentelemetry.js';
 import { outcomeOf } from './request-outcome.js';
-
-/** Not installed with the service: only who traces needs them. */
-const PACKAGES = ['sdk-node', 'api', 'instrumentation-mongodb'] as const;
 
 const SERVICE = 'markets-odds-service';
 
 /** How long the end of the process waits for a collector that does not take the last spans. Milliseconds. */
 const LAST_SPANS_MS = 1_000;
-
-/** What we use of @opentelemetry/api. */
-interface Api {
-  readonly ROOT_CONTEXT: object;
-  readonly SpanKind: { readonly SERVER: number };
-  readonly SpanStatusCode: { readonly ERROR: number };
-  readonly context: { with(context: object, next: () => void): void };
-  readonly propagation: { extract(context: object, carrier: object, getter: Getter): object };
-  readonly trace: {
-    getTracer(name: string): {
-      startSpan(name: string, options: { kind: number }, parent: object): Span;
-    };
-    setSpan(context: object, span: Span): object;
-  };
-}
-
-interface Span {
-  updateName(name: string): void;
-  setAttributes(attributes: Record<string, string | number>): void;
-  setStatus(status: { code: number }): void;
-  end(): void;
-}
-
-interface Getter {
-  keys(carrier: object): string[];
-  get(carrier: object, name: string): unknown;
-}
-
-interface Sdk {
-  start(): void;
-  shutdown(): Promise<void>;
-}
 
 let started: { readonly api: Api; readonly sdk: Sdk } | undefined;
 
@@ -119,25 +85,3 @@ const traceHeaders: Getter = {
   get: (headers, name) =>
     FREE_TEXT.has(name) ? undefined : (headers as Record<string, unknown>)[name],
 };
-
-type Packages = [
-  { NodeSDK: new (options: object) => Sdk; resources: { envDetector: object } },
-  Api,
-  { MongoDBInstrumentation: new () => object },
-];
-
-async function loadPackages(): Promise<Packages | undefined> {
-  try {
-    // The names are no literals, so that the service builds without the packages.
-    const loaded = PACKAGES.map((name) => import(`@opentelemetry/${name}`) as Promise<unknown>);
-    return (await Promise.all(loaded)) as Packages;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    const names = PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ');
-    process.stderr.write(
-      `No traces, though OTEL_* variables ask for them: their packages are not installed (npm install ${names})\n`,
-    );
-    return undefined;
-  }
-}

@@ -1,13 +1,12 @@
 import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import type { BatchOutcome, ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
-import { STDIN } from './input-files.js';
+import type { Chunks } from './chunks.js';
 import { onceMongodbIsThere } from './once-mongodb-is-there.js';
 import type { MarketWriter } from './market-writer.js';
 import type { Outcome } from './market-plan.js';
 import { checkRecord, type Fault } from './market-record.js';
-import { openForReading } from './open-file.js';
-import { readUntil } from './read-until.js';
+import { readFile } from './read-file.js';
 import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, type RawRecord } from './raw-record.js';
 import type { Place } from './reject-log.js';
@@ -104,15 +103,10 @@ export class MarketImport {
     await this.options.reject(place, faults);
   }
 
-  private async *chunks(file: string): AsyncGenerator<Buffer> {
-    try {
-      const stream = file === STDIN ? process.stdin : openForReading(file);
-      for await (const chunk of readUntil(stream, this.stop)) {
-        this.bytes += chunk.length;
-        yield chunk;
-      }
-    } catch (error) {
-      throw new InputFault(`can't be read: ${printable(messageOf(error))}`);
+  private async *chunks(file: string): Chunks {
+    for await (const chunk of readFile(file, this.stop)) {
+      this.bytes += chunk.length;
+      yield chunk;
     }
     // Not the end of the input: what follows the last whole record is no record.
     this.stop.throwIfAborted();
