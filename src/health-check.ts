@@ -7,7 +7,7 @@ import { PROBES, faultOf } from './health/probe.js';
 // Not by loadConfig(): it loads MongoDB's driver, and every setting that it checks holds already.
 const { ADMIN_PORT, PORT, HOST } = process.env;
 
-// What acts on an image's own check restarts the container, which doesn't bring MongoDB back: `live`.
+// A failed check restarts the container, which doesn't bring MongoDB back: so `live`.
 const asked = process.argv[2] ?? 'live';
 const probe = PROBES.find((known) => known === asked);
 

@@ -71,5 +71,5 @@ it('commands load no Nest and no Swagger, which take longer to load than most co
   };
   visit('src/cli.ts');
   expect(importers).toEqual([]);
-  expect(done).toContain('src/markets/import/market-importer.ts');
+  expect(done).toContain('src/markets/import/market-writer.ts');
 });

@@ -7,7 +7,7 @@ import { WindowCounter } from './window-counter.js';
 /** Clients counted at a time, some 500 bytes each. */
 const MAX_CLIENTS = 20_000;
 
-/** By then KeyRecords has read the records of the keys that were refused. */
+/** Good keys of a limited client are read behind its requests: they pass by then. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Counts the refused keys of each client. */

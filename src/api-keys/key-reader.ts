@@ -64,7 +64,7 @@ export class KeyReader {
       });
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
-      // For a caller whose key can't be checked it's all the same why.
+      // Why a key can't be checked is of no use to its caller.
       const detail = 'The key cannot be checked now. Please try again.';
       throw new Problem('database_unavailable', detail, { headers: { 'Retry-After': '1' } });
     }

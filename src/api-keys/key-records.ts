@@ -7,7 +7,7 @@ import { KeyReader, type FoundKey } from './key-reader.js';
 import { callerOf, faultsOf } from './key-state.js';
 import { isRecent, isTrusted, TRUST_MS, type KnownKey } from './known-key.js';
 
-/** Keys in use are not read again sooner than this after the last time, whatever became of it. */
+/** Keys in use are read again at most this often, even when reads fail. */
 const REFRESH_AGAIN_AFTER_MS = 250;
 /** Ids held in memory, some 500 bytes each; as many again that nobody has. */
 const MAX_REMEMBERED = 10_000;
@@ -76,7 +76,7 @@ export class KeyRecords {
     setTimeout(() => {
       const ids = [...this.later];
       this.later.clear();
-      this.readInSilence(ids);
+      this.readBehind(ids);
     }, READ_LATER_MS).unref();
   }
 
@@ -102,13 +102,11 @@ export class KeyRecords {
     const now = performance.now();
     if (now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
     this.lastRefreshAt = now;
-    this.readInSilence(
-      [...this.known.entries()].filter(([, key]) => key.usedSince).map(([id]) => id),
-    );
+    this.readBehind([...this.known.entries()].filter(([, key]) => key.usedSince).map(([id]) => id));
   }
 
-  /** Whoever needs the records afterwards reads them, and learns what is wrong. */
-  private readInSilence(ids: readonly string[]): void {
+  /** A failure is told to the requests that need these records, not here. */
+  private readBehind(ids: readonly string[]): void {
     for (const id of ids) this.read(id).catch(() => undefined);
   }
 

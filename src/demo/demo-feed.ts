@@ -51,7 +51,7 @@ export class DemoFeed {
         await this.moveOne();
       }
     } catch {
-      // MongoDB is away: the next change finds it again, or not.
+      // MongoDB is away: the next change tries again.
     }
     this.schedule();
   }

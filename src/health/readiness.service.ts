@@ -6,10 +6,10 @@ import type { ReadyState } from './health-state.dto.js';
 
 const MARKETS = 'markets';
 
-/** A ping that takes longer says that reads would, too. Milliseconds. */
+/** If a ping takes longer, reads would, too. Milliseconds. */
 const PING_BUDGET_MS = 1_000;
 
-/** An answer this old is not asked for again: many probes, one ping. Milliseconds. */
+/** Probes within this time share a ping. Milliseconds. */
 const PING_AGAIN_AFTER_MS = 200;
 
 @Injectable()
@@ -65,14 +65,14 @@ export class ReadinessService {
       );
       return undefined;
     } catch (error) {
-      // All connections are busy with reads: whoever takes work away now only moves the load to others.
+      // Busy is not broken: without this replica the others would have its load, too.
       if (error instanceof Problem && error.code === 'overloaded') return undefined;
       return 'MongoDB cannot be read.';
     }
   }
 }
 
-/** To the millisecond, upwards: what is older than a bound shows it. Where clocks differ, what is just now is not yet to come. */
+/** Rounded up to the millisecond; 0 where MongoDB's clock is ahead of ours. */
 function seconds(ms: number): number {
   return Math.max(0, Math.ceil(ms)) / 1_000;
 }

@@ -24,7 +24,7 @@ export interface ApiRequest extends Request {
   requestId: string;
   /** Headers of this answer alone, collected on the way: Node sends them fastest when all come at once. */
   answerHeaders: Record<string, string>;
-  /** Monotonic time of its arrival, or since when what came before it on its connection is answered. Milliseconds. */
+  /** When it came; of a pipelined one: when the answer before it was sent. Monotonic milliseconds. */
   startedAt: number;
   rawQuery: RawQuery;
   /** Whether the path holds characters that no URL may have. */

@@ -1,4 +1,4 @@
-/** How much is taken on, and how long it may take: all that can't be served soon is refused. Times in milliseconds. */
+/** What can't be served soon is refused at once. Times in milliseconds. */
 export interface HttpLimits {
   /** Requests that are worked on at a time. More would only wait for MongoDB's connections, of which there are fewer. */
   readonly inFlight: number;
@@ -6,7 +6,7 @@ export interface HttpLimits {
   readonly queueMin: number;
   /** Requests that may wait as long as it is not known how many are served in time. */
   readonly queueMax: number;
-  /** The queue is so long that its last entry is served within this time. */
+  /** The queue grows no longer than is served within this time. */
   readonly servedWithinMs: number;
   /** Who has waited so long is refused: with the longest read it stays below two and a half seconds. */
   readonly longestWaitMs: number;

@@ -10,7 +10,7 @@ import type { ApiRequest } from './api-request.js';
 import { answerHeadersOf } from './response-headers.js';
 import { notFound, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
-/** Turns whatever goes wrong into problem details; what nobody foresaw is logged once, and neutral outside. */
+/** Turns whatever goes wrong into problem details; an unforeseen failure is logged once, and a neutral 500 to the caller. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Problem');

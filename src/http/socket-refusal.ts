@@ -7,13 +7,13 @@ import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 /** How long a refused client may go on sending before its connection is cut. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Who came together is late together: so many are refused before the event loop looks at the sockets again. */
+/** Connections opened together time out together: so many are refused in one turn of the event loop. */
 const LATE_AT_A_TIME = 10;
 
 /** Told of each request that was refused before it could be read. */
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
-/** One for all: making it takes longer than sending it. */
+/** Made once: making it takes longer than sending it. */
 const TIMED_OUT = refusedByParser(408);
 
 /** A socket with the request that is read from it and the answer that is sent on it, if any. */

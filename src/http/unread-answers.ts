@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How often it is looked, in terms of the time after which a client is cut off. */
-const LOOKS = 15;
+/** Checks within the time after which a client is cut off. */
+const CHECKS = 15;
 
 interface Progress {
   sent: number;
@@ -22,7 +22,7 @@ export class UnreadAnswers {
   /** From its first header on an answer is watched, until it is closed. */
   watch(response: ServerResponse): void {
     this.begun.set(response, { sent: -1, since: performance.now() });
-    this.timer ??= setInterval(() => this.look(), this.afterMs / LOOKS).unref();
+    this.timer ??= setInterval(() => this.check(), this.afterMs / CHECKS).unref();
   }
 
   closed(response: ServerResponse): void {
@@ -33,7 +33,7 @@ export class UnreadAnswers {
     clearInterval(this.timer);
   }
 
-  private look(): void {
+  private check(): void {
     const now = performance.now();
     for (const [{ req }, progress] of this.begun) {
       const sent = sentOn(req.socket);

@@ -25,12 +25,9 @@ export class Runner {
   @StoredField('price', 'Decimal odds, as stored.', 1.85)
   readonly price!: number;
 
-  @StoredField(
-    'text',
-    'The line that the selection is about, such as goals or a handicap.',
-    '2.5',
-    { optional: true },
-  )
+  @StoredField('text', 'Line of the selection, such as goals or a handicap.', '2.5', {
+    optional: true,
+  })
   readonly line?: string;
 }
 
@@ -90,8 +87,7 @@ export const MarketSchema = storedSchema(Market, {
 /** What makes two records the same market. */
 export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;
 
-// It begins with what no query filters by: as a way to an event's markets of one provider it would be taken now and
-// then, and fetch them all.
+// Begun with `provider`, it would now and then be chosen for a look-up with that filter, and fetch too much.
 MarketSchema.index(
   { marketId: 1, eventId: 1, provider: 1 },
   { unique: true, name: 'market_identity' },

@@ -8,7 +8,7 @@ import type { Problem } from '../http/problem.js';
 import type { Metrics } from './metrics.js';
 import { outcomeOf, refusalOf, type RequestOutcome } from './request-outcome.js';
 
-/** What comes with every request while MongoDB is away, or while too many come, is worth a warning this often. Milliseconds. */
+/** Warnings that every request of an outage or overload would give come this often. Milliseconds. */
 const WARN_EVERY_MS = 1_000;
 
 /**

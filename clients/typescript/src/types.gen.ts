@@ -64,7 +64,7 @@ export type Runner = {
      */
     price?: number;
     /**
-     * The line that the selection is about, such as goals or a handicap.
+     * Line of the selection, such as goals or a handicap.
      */
     line?: string;
 };

@@ -25,7 +25,7 @@ export class InputPipe implements PipeTransform<ApiRequest> {
   }
 }
 
-/** What is missing was not sent, or has been reported. A rule over several parameters tells one of them as its `context`. */
+/** Judges the values that could be read. A rule over several parameters names one of them as its `context`. */
 function brokenRules(input: object, parameters: readonly Parameter[]): RequestFault[] {
   const errors = validateSync(input, { stopAtFirstError: true, skipMissingProperties: true });
   return errors.map(({ property, constraints, contexts = {} }) => {

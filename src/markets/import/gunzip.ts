@@ -4,7 +4,7 @@ import { InputFault } from './raw-record.js';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 
-/** What is unpacked between two looks at the reader, at most a thousand times as much when unpacked. */
+/** Unpacked at a time, to at most a thousand times as many bytes. */
 const PACKED_SLICE_BYTES = 16 * 1024;
 
 /** The same bytes, unpacked if they are gzip. */

@@ -14,7 +14,7 @@ export interface MarketPlan {
   readonly write?: AnyBulkWriteOperation;
 }
 
-/** As the importer itself stores markets: one that somebody else stored otherwise is written again. */
+/** Compares BSON types, too: a market that another writer stored otherwise is written again. */
 const IS_UNCHANGED = {
   $and: contentFields.map(({ name }) => ({ $eq: [`$${name}`, `$$record.${name}`] })),
 };

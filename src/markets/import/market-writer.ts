@@ -34,7 +34,7 @@ export class MarketWriter {
       else if (dryRun) tally.count(market, market.isStored ? 'updated' : 'inserted');
       else markets.push(market);
     }
-    // MongoDB tells how many markets of a write it changed, not which: those of as many changes go together.
+    // MongoDB tells how many markets of a write it changed, not which: those of one write have as many changes each.
     for (const changes of new Set(markets.map((market) => market.changes))) {
       await this.execute(
         markets.filter((market) => market.changes === changes),

@@ -40,7 +40,7 @@ export class Progress {
       cliProgress.Presets.shades_classic,
     );
     this.bar.start(totalBytes, 0, this.figures());
-    // A feed that falls silent is seen to.
+    // The rate of a feed that has fallen silent falls as well.
     this.timer = setInterval(() => this.draw(), 1_000).unref();
   }
 

@@ -46,7 +46,7 @@ export async function runImport(
   if (failures.length > 0) throw new CommandFailure(failures.join('\n'));
 }
 
-/** Without the index of the identity each market would cost a look at all of them. */
+/** Without the index of the identity each market would cost a scan of the collection. */
 async function prepareDatabase({ connection, dbInit, say }: CommandContext): Promise<void> {
   if (!dbInit) return;
   for (const { what, ok, reason } of await initDatabase(connection)) {
