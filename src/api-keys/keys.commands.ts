@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
-  formatTable,
   parseDuration,
   parseWholeNumber,
   printable,
@@ -9,7 +8,7 @@ import {
 } from '../common/command.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import type { ApiKeysService, Show } from './api-keys.service.js';
-import { shown } from './shown-key.js';
+import { keysTable, shown } from './shown-key.js';
 
 const LONGEST_NAME = 100;
 const DAY_MS = 86_400_000;
@@ -75,18 +74,8 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
 
 async function list(context: CommandContext): Promise<void> {
   const records = await (await serviceOf(context)).list();
-  const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE', 'STREAMS'];
   const keys = records.map(shown);
-  const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit, streams }) => [
-    id,
-    printable(name),
-    state,
-    createdAt ?? 'unknown',
-    expiresAt ?? (state === 'unreadable' ? 'unknown' : 'never'),
-    String(rateLimit ?? 'default'),
-    String(streams ?? 'default'),
-  ]);
-  await context.print({ json: keys, text: formatTable([heading, ...rows]) });
+  await context.print({ json: keys, text: keysTable(keys) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {

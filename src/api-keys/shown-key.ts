@@ -1,3 +1,4 @@
+import { formatTable, printable } from '../common/command.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 
@@ -16,6 +17,22 @@ export function shown(record: StoredApiKey) {
     rotatedFrom: record.rotatedFrom ?? null,
     rotatedTo: record.rotatedTo ?? null,
   };
+}
+
+type ShownKey = ReturnType<typeof shown>;
+
+export function keysTable(keys: readonly ShownKey[]): string {
+  const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE', 'STREAMS'];
+  const rows = keys.map(({ id, name, state, createdAt, expiresAt, rateLimit, streams }) => [
+    id,
+    printable(name),
+    state,
+    createdAt ?? 'unknown',
+    expiresAt ?? (state === 'unreadable' ? 'unknown' : 'never'),
+    String(rateLimit ?? 'default'),
+    String(streams ?? 'default'),
+  ]);
+  return formatTable([heading, ...rows]);
 }
 
 function idText(id: unknown): string {
