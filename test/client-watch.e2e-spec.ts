@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Watch, WatchEvent } from '../clients/typescript/src/client.js';
@@ -9,6 +8,7 @@ import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { Random } from './coherence/random.js';
 import { aMarket, aRunner, store } from './factories.js';
+import { Line } from './line.js';
 import { TestMongod } from './mongo.js';
 import { PackedClient } from './packed-client.js';
 import { until } from './until.js';
@@ -17,55 +17,14 @@ let service: TestApp;
 let packed: PackedClient;
 let line: Line;
 
-/** The cable between client and service: it can be pulled. */
-class Line {
-  readonly sockets = new Set<Socket>();
-  pulled = false;
-
-  constructor(
-    readonly server: Server,
-    public targetPort: number,
-  ) {
-    server.on('connection', (caller) => {
-      if (this.pulled) return void caller.destroy();
-      const upstream = connect(this.targetPort, '127.0.0.1');
-      for (const [from, to] of [
-        [caller, upstream],
-        [upstream, caller],
-      ] as const) {
-        this.sockets.add(from);
-        from
-          .on('error', () => undefined)
-          .on('close', () => {
-            this.sockets.delete(from);
-            to.destroy();
-          });
-        from.pipe(to);
-      }
-      return undefined;
-    });
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-
-  cut(): void {
-    for (const socket of this.sockets) socket.destroy();
-  }
-}
-
 beforeAll(async () => {
   packed = await PackedClient.install();
   service = await createTestApp();
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  line = new Line(server, service.port);
+  line = await Line.to(service.port);
 }, 60_000);
 
 afterAll(async () => {
-  line.cut();
-  line.server.close();
+  line.close();
   await service.close();
   await packed.remove();
 });
@@ -254,6 +213,27 @@ describe('a watch', () => {
   }, 30_000);
 });
 
+it('goes on from its cursor in a process of its own, too', async () => {
+  const fixtureId = newId();
+  await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+  const program = `import { MarketsClient } from 'markets-odds-client';
+    const [baseUrl, apiKey, fixtureId] = process.argv.slice(2);
+    const watch = new MarketsClient({ baseUrl, apiKey }).watch({ fixtureId });
+    for await (const event of watch) console.log(JSON.stringify(event));`;
+  const caller = await packed.start(program, line.url, service.key, fixtureId);
+  const events: WatchEvent[] = [];
+  createInterface({ input: caller.stdout }).on('line', (text) => events.push(JSON.parse(text)));
+  const types = () => events.map(({ type }) => type);
+  try {
+    await until(() => types().includes('current'));
+    line.cut();
+    await until(() => types().includes('late') && types().at(-1) === 'current');
+    expect(types()).toEqual(['markets', 'current', 'late', 'current']);
+  } finally {
+    caller.kill('SIGKILL');
+  }
+});
+
 it('the example follows a match', async () => {
   const fixtureId = newId();
   await store(service.database.connection, aMarket({ fixtureId, marketMoment: 'live' }));
@@ -261,7 +241,7 @@ it('the example follows a match', async () => {
     MARKETS_URL: service.url,
     MARKETS_KEY: service.key,
     FIXTURE: fixtureId,
-    SECONDS: '1',
+    SECONDS: '3',
   };
   expect(await packed.runExample('follow-a-match.js', env)).toMatch(
     /^Northbook Match Odds Home 1\.85, Draw 3\.4, Away 4\.2\nUp to date\.\n/,
@@ -285,3 +265,18 @@ it('asks again and again where there is no change feed', async () => {
     await mongod.stop();
   }
 });
+
+it('asks where a proxy lets nothing of a stream through', async () => {
+  const proxy = await Line.to(service.port);
+  proxy.streamBytes = 0;
+  const fixtureId = newId();
+  await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+  const watch = client(service.key, proxy.url).watch({ fixtureId });
+  try {
+    await isCurrent(watch);
+    await expectTrue(watch, fixtureId);
+  } finally {
+    watch.close();
+    proxy.close();
+  }
+}, 20_000);

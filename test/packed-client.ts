@@ -1,8 +1,10 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type * as Client from '../clients/typescript/src/client.js';
@@ -40,6 +42,16 @@ export class PackedClient {
     await writeFile(file, await readFile(resolve('clients/typescript/examples', name)));
     const { stdout } = await execute(process.execPath, [file], { env: { ...process.env, ...env } });
     return stdout;
+  }
+
+  /** Starts a program that uses the client, in a process of its own: its globals are Node's and not those of Jest. */
+  async start(
+    program: string,
+    ...args: string[]
+  ): Promise<ChildProcessByStdio<null, Readable, null>> {
+    const file = join(this.folder, `${randomUUID()}.js`);
+    await writeFile(file, program);
+    return spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
   async remove(): Promise<void> {

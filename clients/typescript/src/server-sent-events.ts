@@ -3,45 +3,39 @@ export interface ServerSentEvent {
   readonly event: string;
   readonly id: string | undefined;
   readonly data: string;
+  /** How long to wait before the next connection, where the server says so with this event. */
+  readonly retryMs: number | undefined;
 }
 
-/** Reads events as they come. `onRetry` is told the milliseconds that the server asks to wait before the next connection. */
+/** Reads events as they come. */
 export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  onRetry: (ms: number) => void,
+  body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<ServerSentEvent> {
   let fields: Record<string, string> = {};
   for await (const line of lines(body)) {
     if (line === '') {
-      const { event = 'message', id, data } = fields;
+      const { event = 'message', id, data, retry = '' } = fields;
       fields = {};
-      if (data !== undefined) yield { event, id, data };
+      const retryMs = /^\d+$/.test(retry) ? Number(retry) : undefined;
+      if (data !== undefined) yield { event, id, data, retryMs };
       continue;
     }
     const [, name = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (name === 'retry' && /^\d+$/.test(value)) onRetry(Number(value));
-    else if (name === 'data' && fields['data'] !== undefined) fields['data'] += `\n${value}`;
+    if (name === 'data' && fields['data'] !== undefined) fields['data'] += `\n${value}`;
     else if (name) fields[name] = value;
   }
 }
 
-async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const reader = body.getReader();
   let rest: string[] = [];
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const parts = decoder.decode(value, { stream: true }).split(/\r?\n/);
-      const last = parts.pop() ?? '';
-      for (const part of parts) {
-        yield [...rest, part].join('');
-        rest = [];
-      }
-      rest.push(last);
+  for await (const chunk of body) {
+    const parts = decoder.decode(chunk, { stream: true }).split(/\r?\n/);
+    const last = parts.pop() ?? '';
+    for (const part of parts) {
+      yield [...rest, part].join('');
+      rest = [];
     }
-  } finally {
-    await reader.cancel().catch(() => undefined);
+    rest.push(last);
   }
 }

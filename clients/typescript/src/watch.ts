@@ -1,7 +1,7 @@
-import { hedge } from './hedge.js';
 import { ConnectionLost, MarketsProblem } from './problem.js';
 import type { Group, Scope, WatchQuery } from './query.js';
-import { readEvents, type ServerSentEvent } from './server-sent-events.js';
+import { readText, streamEvents } from './line.js';
+import type { ServerSentEvent } from './server-sent-events.js';
 import type { Transport } from './transport.js';
 import type { Market } from './types.gen.js';
 import { isPassing, sleep, waitMs } from './waiting.js';
@@ -17,14 +17,9 @@ export interface WatchOptions {
   readonly conflateMs?: number;
 }
 
-/** The service says something at least every 5 s. */
-const SILENCE_MS = 10_000;
-
 /** After polling for so long a stream is tried again. */
 const STREAM_AGAIN_MS = 60_000;
 
-/** While the line is dead, a new connection is tried this often, each for as long as the service may take to answer. */
-const RECONNECT = { everyMs: 1_000, eachMs: 5_000 };
 const RECONNECT_JITTER_MS = 500;
 
 /**
@@ -43,6 +38,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #currentAsOf = -Infinity;
   #retryMs = 0;
   #pollUntil = -Infinity;
+  /** An answer came since a stream last went on. */
+  #asked = false;
 
   constructor(transport: Transport, query: WatchQuery, options: WatchOptions = {}) {
     this.#transport = transport;
@@ -51,7 +48,10 @@ export class Watch implements AsyncIterable<WatchEvent> {
     this.#options = options;
     const { signal } = options;
     if (signal?.aborted) this.close();
-    signal?.addEventListener('abort', () => this.close(), { once: true });
+    signal?.addEventListener('abort', () => this.close(), {
+      once: true,
+      signal: this.#closing.signal,
+    });
     void this.#follow();
   }
 
@@ -122,49 +122,31 @@ export class Watch implements AsyncIterable<WatchEvent> {
   }
 
   async #stream(): Promise<void> {
-    const line = new AbortController();
-    const signal = AbortSignal.any([this.#closing.signal, line.signal]);
     const { conflateMs } = this.#options;
-    const url = this.#transport.url('v1/markets/stream', {
-      ...this.#query,
-      conflateMs,
-      since: this.#cursor,
-    });
-    const accept = { Accept: 'text/event-stream' };
-    const response = await hedge((each) => this.#transport.open(url, each, accept), {
-      ...RECONNECT,
-      signal,
-    });
-    const silence = () => setTimeout(() => line.abort(new ConnectionLost('silence')), SILENCE_MS);
-    let timer = silence();
-    let heard = false;
+    const wish = { ...this.#query, conflateMs, since: this.#cursor };
+    const url = this.#transport.url('v1/markets/stream', wish);
+    const { signal } = this.#closing;
+    // The first may be all that a proxy lets through.
+    let toldCurrent = 0;
     try {
-      if (
-        !response.body ||
-        !response.headers.get('Content-Type')?.startsWith('text/event-stream')
-      ) {
-        throw new ConnectionLost('no stream');
-      }
-      for await (const event of readEvents(response.body, (ms) => (this.#retryMs = ms))) {
-        clearTimeout(timer);
-        timer = silence();
-        heard = true;
+      for await (const event of streamEvents(this.#transport, url, signal)) {
+        if (event.retryMs !== undefined) this.#retryMs = event.retryMs;
         this.#take(event);
+        if (event.event === 'current') toldCurrent += 1;
         if (event.event === 'end') return;
       }
       throw new ConnectionLost('the stream ended without a word');
     } catch (failure) {
-      // What answers 200 and lets no event through is a proxy that gathers answers: ask instead.
-      if (!heard) this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
-      throw failure instanceof TypeError ||
-        failure instanceof SyntaxError ||
-        failure instanceof ConnectionLost
-        ? failure
-        : new ConnectionLost(failure);
+      if (failure instanceof ConnectionLost && toldCurrent < 2) this.#streamInVain();
+      throw failure;
     } finally {
-      clearTimeout(timer);
-      line.abort();
+      if (toldCurrent > 1) this.#asked = false;
     }
+  }
+
+  /** Asking shows whether only streams don't pass, as with a proxy that gathers answers, or the whole line is dead. */
+  #streamInVain(): void {
+    this.#pollUntil = this.#asked ? performance.now() + STREAM_AGAIN_MS : Infinity;
   }
 
   #take({ event, id, data }: ServerSentEvent): void {
@@ -177,16 +159,9 @@ export class Watch implements AsyncIterable<WatchEvent> {
   }
 
   async #poll(): Promise<void> {
-    this.#retryMs = this.#options.pollMs ?? 2_000;
-    const url = this.#transport.url('v1/markets/changes', { ...this.#query, since: this.#cursor });
-    const { signal } = this.#closing;
-    const once = async (each: AbortSignal) => {
-      const response = await this.#transport.open(url, each);
-      return response.text().catch((error: unknown) => {
-        throw new ConnectionLost(error);
-      });
-    };
-    const text = await hedge(once, { ...RECONNECT, signal });
+    const wish = { ...this.#query, since: this.#cursor };
+    const url = this.#transport.url('v1/markets/changes', wish);
+    const text = await readText(this.#transport, url, this.#closing.signal);
     const { data, meta } = JSON.parse(text) as {
       data?: Group[];
       meta?: { cursor?: string; ageMs?: number };
@@ -194,6 +169,12 @@ export class Watch implements AsyncIterable<WatchEvent> {
     this.#apply(data);
     this.#cursor = meta?.cursor;
     this.#current(meta?.ageMs);
+    this.#retryMs = this.#options.pollMs ?? 2_000;
+    this.#asked = true;
+    if (this.#pollUntil === Infinity) {
+      this.#pollUntil = -Infinity;
+      this.#retryMs = 0;
+    }
   }
 
   #apply(groups: Group[] | undefined): void {

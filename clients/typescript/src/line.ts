@@ -1,0 +1,122 @@
+import { hedge } from './hedge.js';
+import { ConnectionLost, MarketsProblem } from './problem.js';
+import { readEvents, type ServerSentEvent } from './server-sent-events.js';
+import type { Transport } from './transport.js';
+
+/** A new connection is tried this often, each for as long as the service may take to answer. */
+const RECONNECT = { everyMs: 1_000, eachMs: 5_000 };
+
+/** What the service streams begins at once, and it says something at least every 5 s. */
+const BEGINS_WITHIN_MS = 5_000;
+const SILENCE_MS = 10_000;
+
+/**
+ * The events of one stream, which is given up when nothing is heard of it.
+ * @throws MarketsProblem when it is refused, ConnectionLost when it breaks, or the signal's reason
+ */
+export async function* streamEvents(
+  transport: Transport,
+  url: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  const line = new Line(signal, BEGINS_WITHIN_MS);
+  try {
+    const accept = { Accept: 'text/event-stream' };
+    const open = (each: AbortSignal) => transport.open(url, each, accept);
+    const response = await hedge(open, { ...RECONNECT, signal: line.signal });
+    const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream');
+    if (!response.body || !isStream) throw new ConnectionLost('no stream');
+    yield* readEvents(line.listen(response.body));
+  } catch (failure) {
+    throw lineFailure(failure, signal);
+  } finally {
+    line.end();
+  }
+}
+
+/** The text of an answer; while the line is dead, it is asked for again and again. */
+export async function readText(
+  transport: Transport,
+  url: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const line = new Line(signal);
+  try {
+    const open = (each: AbortSignal) => transport.open(url, each);
+    const response = await hedge(open, { ...RECONNECT, signal: line.signal });
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of response.body ? line.listen(response.body) : []) {
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text;
+  } catch (failure) {
+    throw lineFailure(failure, signal);
+  } finally {
+    line.end();
+  }
+}
+
+/** What breaks in the middle is told as a TypeError by `fetch`. */
+function lineFailure(failure: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  const isOurs = failure instanceof MarketsProblem || failure instanceof ConnectionLost;
+  return isOurs ? failure : new ConnectionLost(failure);
+}
+
+/** Ends what it signals when nothing is heard for too long. */
+class Line {
+  readonly #ending = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #failure: unknown;
+
+  /** @param beginsWithinMs how soon something has to be heard; without it, that may take as long as it likes */
+  constructor(signal: AbortSignal, beginsWithinMs?: number) {
+    if (signal.aborted) this.#fail(signal.reason);
+    const options = { once: true, signal: this.signal };
+    signal.addEventListener('abort', () => this.#fail(signal.reason), options);
+    if (beginsWithinMs !== undefined) this.#expect(beginsWithinMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /**
+   * What is heard. Every byte is a sign of life: a large event takes its time on a slow line.
+   * @throws ConnectionLost after too long a silence, or the signal's reason
+   */
+  async *listen(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const reader = body.getReader();
+    // The signal of a request that `fetch` has answered does not always end its body.
+    const cancel = () => void reader.cancel().catch(() => undefined);
+    this.signal.addEventListener('abort', cancel);
+    this.#expect(BEGINS_WITHIN_MS);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (this.#failure !== undefined) throw this.#failure;
+        if (done) return;
+        this.#expect(SILENCE_MS);
+        yield value;
+      }
+    } finally {
+      cancel();
+    }
+  }
+
+  end(): void {
+    this.#fail(new ConnectionLost('ended'));
+  }
+
+  #expect(withinMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#fail(new ConnectionLost('silence')), withinMs);
+  }
+
+  #fail(failure: unknown): void {
+    clearTimeout(this.#timer);
+    this.#failure ??= failure;
+    this.#ending.abort(failure);
+  }
+}
