@@ -18,7 +18,7 @@ let packed: PackedClient;
 let line: Line;
 
 beforeAll(async () => {
-  packed = await PackedClient.install();
+  packed = await PackedClient.link();
   service = await createTestApp();
   line = await Line.to(service.port);
 }, 60_000);

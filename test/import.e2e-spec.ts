@@ -278,9 +278,10 @@ describe('markets import', () => {
       await otherClient.db().createCollection('markets', {
         validator: { name: { $ne: 'Forbidden' } },
       });
-      const runners = Array.from({ length: 400_000 }, () => ({
+      // Its text is below 16 MiB, its document above.
+      const runners = Array.from({ length: 22_000 }, (_, index) => ({
         runnerId: 'r',
-        name: 'n',
+        name: 'n'.repeat(index < 15 ? 2 ** 20 : 1),
         price: 1,
       }));
       const input = ndjson(aRecord({ name: 'Forbidden' }), aRecord({ runners }), aRecord());
@@ -574,9 +575,10 @@ describe('markets import', () => {
       child.stdin.write(`${ndjson(...records.slice(0, 100))}\n`);
       await until(async () => (await before.db().collection('markets').countDocuments()) === 100);
       await before.close();
+      const waits = once(child.stderr, 'readable');
       await mongod.kill('SIGKILL');
       child.stdin.write(`${ndjson(...records.slice(100))}\n`);
-      await delay(1_500);
+      await waits;
       await mongod.restart();
       const after = await MongoClient.connect(mongod.uri);
       await until(async () => (await after.db().collection('markets').countDocuments()) === 3_000);
@@ -590,7 +592,7 @@ describe('markets import', () => {
     } finally {
       await mongod.stop();
     }
-  });
+  }, 60_000);
 
   it('loses nothing of 2,000 lines a second, the last of them without another to push it', async () => {
     const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
@@ -598,17 +600,17 @@ describe('markets import', () => {
     });
     const ended = resultOf(child);
     const fixtureId = randomUUID();
-    for (let tick = 0; tick < 200; tick++) {
+    for (let tick = 0; tick < 100; tick++) {
       const records = Array.from({ length: 20 }, () => aRecord({ fixtureId }));
       child.stdin.write(`${ndjson(...records)}\n`);
       await delay(10);
     }
-    await until(async () => (await markets.countDocuments({ fixtureId })) === 4_000);
+    await until(async () => (await markets.countDocuments({ fixtureId })) === 2_000);
     child.stdin.end();
     const { code, stdout } = await ended;
     expect({ code, report: JSON.parse(stdout) as unknown }).toEqual({
       code: 0,
-      report: counts({ read: 4_000, inserted: 4_000 }),
+      report: counts({ read: 2_000, inserted: 2_000 }),
     });
   });
 
@@ -621,10 +623,8 @@ describe('markets import', () => {
       ['-', file, '--follow'],
       ['-', '--max-rejects', '-1'],
     ];
-    for (const args of usages) {
-      const { code, stdout } = await runImport(args);
-      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
-    }
+    const results = await Promise.all(usages.map((args) => runImport(args)));
+    expect(results).toEqual(usages.map(() => expect.objectContaining({ code: 2, stdout: '' })));
     await expect(
       runImport(['-', '--rejects', join(folder, 'no', 'folder')]),
     ).resolves.toMatchObject({

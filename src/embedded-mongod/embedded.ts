@@ -26,9 +26,10 @@ export interface EmbeddedOptions {
   readonly shared: boolean;
   /** Ends the wait for others. */
   readonly signal?: AbortSignal;
+  /** How long a mongod that does not answer as ours may use the data path: ours is starting or ending. Milliseconds. */
+  readonly unknownUserMs?: number;
 }
 
-/** How long a mongod that does not answer as ours may use the data path: ours is starting or ending. Milliseconds. */
 const UNKNOWN_USER_MS = 10_000;
 const PAUSE_MS = 300;
 
@@ -54,8 +55,9 @@ export async function openEmbedded(
 }
 
 async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
+  const { unknownUserMs = UNKNOWN_USER_MS } = options;
   const waitedFor = new Set<number>();
-  let givesUpAt = performance.now() + UNKNOWN_USER_MS;
+  let givesUpAt = performance.now() + unknownUserMs;
   for (;;) {
     options.signal?.throwIfAborted();
     await markAsOurs(options.path);
@@ -66,7 +68,7 @@ async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> 
         say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${options.path}`);
       }
       waitedFor.add(owner.pid);
-      givesUpAt = performance.now() + UNKNOWN_USER_MS;
+      givesUpAt = performance.now() + unknownUserMs;
     } else {
       const embedded = await start(options, owner?.port, say);
       if (embedded) return embedded;
