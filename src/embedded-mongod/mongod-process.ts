@@ -2,17 +2,8 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { mongodArguments, type MongodOptions } from './mongod-arguments.js';
 import { failureOf } from './mongod-failed.js';
-
-export interface MongodOptions {
-  readonly program: string;
-  readonly dbPath: string;
-  readonly port: number;
-  /** Name of the replica set that it is to be part of; without: a standalone server. */
-  readonly replicaSet?: string;
-  /** More arguments for mongod. */
-  readonly args?: readonly string[];
-}
 
 /** Longest time to be up in, in ms; recovering a large data path takes a while. */
 const START_TIMEOUT = 45_000;
@@ -52,7 +43,7 @@ export class MongodProcess {
   static async start(options: MongodOptions): Promise<MongodProcess> {
     const guard = spawn(
       '/bin/sh',
-      ['-c', GUARD, 'mongod-guard', options.program, ...args(options)],
+      ['-c', GUARD, 'mongod-guard', options.program, ...mongodArguments(options)],
       {
         detached: true,
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -104,22 +95,6 @@ export class MongodProcess {
     this.guard.stdin.end();
     await this.gone;
   }
-}
-
-function args({ dbPath, port, replicaSet, args: more = [] }: MongodOptions): string[] {
-  return [
-    `--dbpath=${dbPath}`,
-    `--port=${port}`,
-    '--bind_ip=127.0.0.1',
-    '--nounixsocket',
-    // zlib compression in 6.0.5 has a known hole, and nothing is gained on loopback.
-    '--networkMessageCompressors=disabled',
-    '--storageEngine=wiredTiger',
-    '--wiredTigerCacheSizeGB=0.25',
-    '--setParameter=diagnosticDataCollectionEnabled=false',
-    ...(replicaSet ? [`--replSet=${replicaSet}`, '--oplogSize=200'] : []),
-    ...more,
-  ];
 }
 
 function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
