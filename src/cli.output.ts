@@ -6,12 +6,12 @@ const { stdout, stderr } = process;
 // Each write tells its own failure.
 for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 
-/** A message on stderr; there is nobody to tell when it fails. */
+/** A message on stderr; a failure to write it is ignored. */
 export async function say(message: string): Promise<void> {
   await writeWhole(stderr, `${printableLines(message)}\n`).catch(() => undefined);
 }
 
-/** The result on stdout; whoever reads it may have seen enough. */
+/** The result on stdout; a reader such as `head` may close it early. */
 export async function print(result: Result, json: boolean): Promise<void> {
   try {
     await writeWhole(stdout, rendered(result, json));

@@ -19,7 +19,7 @@ import { stopTracing } from './telemetry/tracing.js';
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function start(): Promise<void> {
-  // As with the log: that nobody reads, or the disk is full, is no reason to stop serving.
+  // A closed output or a full disk is no reason to stop serving.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const given = loadConfig();
   const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };

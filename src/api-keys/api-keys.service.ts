@@ -21,7 +21,7 @@ export interface IssuedKey {
   readonly record: StoredApiKey;
 }
 
-/** Hands a key to whoever asked for it, before it is settled: if that fails, there is no key. */
+/** Shows a new key; if that fails, the key is deleted. */
 export type Show = (issued: IssuedKey) => Promise<void>;
 
 const SHOW_NOBODY: Show = () => Promise.resolve();
@@ -60,7 +60,7 @@ export class ApiKeysService {
     const old = await this.find(id);
     const createdAt = new Date();
     const issued = await this.issue(successorOf(old, createdAt), show);
-    // The new one first: a crash in between leaves a key that nobody knows, not a caller without a key.
+    // The new one first: a crash in between must not leave a caller without a key.
     const { matchedCount } = await this.model.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
       {

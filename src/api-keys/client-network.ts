@@ -4,7 +4,7 @@ const GROUPS = 8;
 const GROUPS_OF_A_NETWORK = 4;
 
 /**
- * What clients are counted by: an IPv4 address; of IPv6 the /64, since whoever has one address has them all.
+ * What clients are counted by: an IPv4 address; of IPv6 the /64, all of which one client may use.
  * What is no address counts as one client, so that made-up ones take no memory.
  */
 export function clientNetwork(address = ''): string {

@@ -9,7 +9,7 @@ import { isRecent, isTrusted, TRUST_MS, type KnownKey } from './known-key.js';
 
 /** Keys in use are read again at most this often, even when reads fail. */
 const REFRESH_AGAIN_AFTER_MS = 250;
-/** Ids held in memory, some 500 bytes each; as many again that nobody has. */
+/** Ids held in memory, some 500 bytes each; and as many that have no record. */
 const MAX_REMEMBERED = 10_000;
 /** Ids of limited clients are read together this often, and at most so many. */
 const READ_LATER_MS = 250;
@@ -32,7 +32,7 @@ export class KeyRecords {
 
   constructor(private readonly reader: KeyReader) {}
 
-  /** What memory knows of an id, however long ago it was read; null: nobody has it. */
+  /** What memory knows of an id, however long ago it was read; null: it has no record. */
   recall(id: string): KnownKey | null | undefined {
     const known = this.known.get(id);
     if (!known) return this.absent.has(id) ? null : undefined;

@@ -37,7 +37,7 @@ function limitsOf(record: StoredApiKey): Pick<StoredApiKey, 'name' | 'rateLimit'
   return { ...limits, name: limits.name || id };
 }
 
-/** The end of a key made now that lives as long as another; with the other where nobody knows how long that is. */
+/** A new key lives as long as the old one; where that can't be known, it ends with it. */
 function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
   if (!isDate(expiresAt)) return undefined;
   if (!isDate(createdAt)) return expiresAt;

@@ -11,11 +11,11 @@ import { isTrusted, type KnownKey } from './known-key.js';
 /** Why a key is refused: for the log, never for the caller. */
 export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreadable' | 'demo';
 
-/** What a key is worth: its caller, or why it has none. */
+/** The caller of a good key, or why a key is refused. */
 export type Verdict = Caller | Refusal;
 
 interface CheckOptions {
-  /** Whether its client has sent too many bad keys to be worth a query now. */
+  /** Whether its client has sent too many bad keys for a query now. */
   readonly isLimited?: boolean;
 }
 
@@ -79,7 +79,7 @@ export class KeyVerifier {
     key: PresentedKey,
     known: KnownKey | null | undefined,
   ): Verdict | undefined {
-    // It stands in the README: whoever copies its record into another database must not open that to the world.
+    // It is public: a copy of its record must open no other database.
     if (key.id === DEMO_KEY_ID && !this.config.isEmbedded) return 'demo';
     if (known === null) return 'unknown';
     return known && isTrusted(known) ? judge(known, key) : undefined;

@@ -50,7 +50,7 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // What is wrong is told by the 'error' event; the client goes on trying.
+    // A failure comes as an 'error' event as well, and the client goes on trying.
     await this.redis?.connect().catch(() => undefined);
   }
 

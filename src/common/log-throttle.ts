@@ -1,4 +1,4 @@
-/** Counts what may happen with every request and is worth a line in the log only now and then. */
+/** Bounds the lines of the log for what may happen with every request. */
 export class LogThrottle {
   private toldAt = -Infinity;
   private untold = 0;
@@ -8,7 +8,7 @@ export class LogThrottle {
     private readonly clock: { now(): number } = performance,
   ) {}
 
-  /** Counts one more. Tells how many there were since it last told; nothing when that was too short ago. */
+  /** Counts one more; gives the number since the last line when another line is due, else nothing. */
   count(): number | undefined {
     this.untold += 1;
     const now = this.clock.now();

@@ -12,7 +12,7 @@ export async function writeWhole(stream: Output, text: string): Promise<void> {
   });
 }
 
-/** Whether nobody can ever read what is written; Node puts the null device in the place of a closed output. */
+/** Whether what is written is lost. Node opens the null device in the place of a closed output. */
 export function isNullDevice({ fd }: Output): boolean {
   const stats = fstatSync(fd);
   return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;

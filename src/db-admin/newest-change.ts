@@ -27,8 +27,8 @@ const SEARCH_MS = 3_000;
 const BEFORE_OPLOG = new Set<unknown>([286, 136]);
 
 /**
- * Looks for the newest change in the oplog, by change streams that begin in the past: neither is a collection
- * read, nor is an index on a time needed.
+ * Looks for the newest change in the oplog, by change streams that begin in the past: no collection is read and
+ * no index on a time is needed.
  * @throws MongoServerError where there are no change streams, with the reason
  */
 export async function newestChange(db: Db, collection: string): Promise<NewestChange> {

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 
-/** Longer than a probe's own work, shorter than the patience of whoever asks. Milliseconds. */
+/** Longer than a probe takes, shorter than orchestrators wait for it. Milliseconds. */
 const TIMEOUT_MS = 2_500;
 
 export const PROBES = ['live', 'ready'] as const;

@@ -38,7 +38,7 @@ export class ReadinessService {
     return this.lastPing.result;
   }
 
-  /** What the probe tells beside that all is well. It is known already: MongoDB is not asked. */
+  /** The body of a good answer, from memory: MongoDB is not asked. */
   state(): ReadyState {
     const { state, lateBecause, ageMs } = this.feed.standing;
     const newest = this.feed.newestChangeOf(MARKETS);

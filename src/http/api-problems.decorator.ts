@@ -56,7 +56,7 @@ export function problemContent(problems: readonly Problem[]) {
   };
 }
 
-/** The true words depend on the request. */
+/** An example: the true detail depends on the request. */
 function detailOf(code: ProblemCode): string {
   return `What went wrong this time: ${PROBLEMS[code].title.toLowerCase()}.`;
 }

@@ -3,7 +3,7 @@ import type { ProblemCode } from './problem-codes.js';
 
 /**
  * Names and values of a query, decoded, as sent: in order, repeated ones included. What can't be decoded, or holds
- * characters that no URL may have, stays as it is and is said to be broken.
+ * characters that no URL may have, stays as it is and is marked as broken.
  */
 export type RawQuery = ReadonlyArray<
   readonly [name: string, value: string, broken?: 'name' | 'value']

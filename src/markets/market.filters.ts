@@ -69,7 +69,7 @@ const LENGTH_MAX = 512;
 const shared = new Map<string, string>();
 const SHARED_MAX = 1_000;
 
-/** What the filters look at in a stored market. */
+/** The fields of a stored market that filters judge. */
 export function filteredOf(
   stored: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {

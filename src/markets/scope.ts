@@ -36,7 +36,7 @@ export function scopeKeysOf(market: Readonly<Record<string, unknown>>): string[]
   );
 }
 
-/** Whether the path of an update lies within an id, as in `eventId.0`: whom it concerns can't be told. */
+/** Whether the path of an update lies within an id, as in `eventId.0`: the scopes can't be known then. */
 export function isBelowScopeField(path: string): boolean {
   return SCOPE_FIELDS.some((field) => path.startsWith(`${field}.`));
 }

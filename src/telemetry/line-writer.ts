@@ -43,7 +43,7 @@ export class LineWriter implements DestinationStream {
     setTimeout(this.offer, GATHER_MS).unref();
   }
 
-  /** Writes what waits, for as long as somebody may still read it. */
+  /** Writes what waits, within the time for the last offer. */
   flushSync(): void {
     const until = performance.now() + LAST_OFFER_MS;
     while (!this.writeAll() && performance.now() < until) {

@@ -20,7 +20,7 @@ export type CheckedRecord =
   | { readonly record: MarketRecord; readonly faults?: undefined }
   | { readonly record?: undefined; readonly faults: readonly Fault[] };
 
-/** How many faults of one record are told, one by one. */
+/** Faults of one record that are listed one by one. */
 const MOST_FAULTS = 20;
 
 /** The faults of one record, which may have millions. */

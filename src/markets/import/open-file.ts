@@ -6,7 +6,7 @@ import { isatty, ReadStream } from 'node:tty';
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
 const NEW_FILE_MODE = 0o666;
 
-// A FIFO whose other end nobody opens would keep one of Node's threads for good, and the process could not end.
+// Opened in blocking mode, a FIFO without another end would hold one of Node's threads, and the process could not end.
 
 /** @throws when the file can't be opened */
 export function openForReading(path: string): Readable {

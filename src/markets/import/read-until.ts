@@ -7,7 +7,7 @@ const NEWS = ['readable', 'end', 'error', 'close'];
  * @throws what the stream fails with
  */
 export async function* readUntil(stream: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // Told by `errored`, even if it comes between two reads.
+  // `stream.errored` is checked below; without a listener an error would end the process.
   stream.on('error', () => undefined);
   try {
     while (!signal.aborted && !isOver(stream)) {

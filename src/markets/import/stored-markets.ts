@@ -53,7 +53,7 @@ export async function bulkWrite(
     return { result, errors: [] };
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
-    // Errors of single markets are told here; anything graver has the result alone.
+    // Without errors of single markets the whole write has failed.
     const errors = [error.writeErrors].flat();
     if (errors.length === 0 || error.result.getWriteConcernError()) throw error;
     return { result: error.result, errors };
