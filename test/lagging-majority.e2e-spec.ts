@@ -3,13 +3,17 @@ import { MongoClient, ObjectId, type Collection } from 'mongodb';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner } from './factories.js';
 import { TestMongod } from './mongo.js';
-import { primaryOf, writable } from './mongo-admin.js';
+import { idleCursors, primaryOf, writable } from './mongo-admin.js';
 import { until } from './until.js';
 
 const START_MS = 60_000;
 
 /** Where MongoDB fails, a change shows after so long, in ms. */
 const PROMISED_MS = 2_000;
+
+/** An event of more than the 16 MB of a reply. */
+const LARGE = 'large';
+const MEGABYTE = 'x'.repeat(1024 * 1024);
 
 const LAG = /^change_feed_majority_lag_seconds (\S+)$/m;
 
@@ -30,7 +34,11 @@ describe('while a majority of the members lacks what the primary has', () => {
     client = await MongoClient.connect(mongod.uri);
     markets = client.db(service.database.db.databaseName).collection('markets');
     const stored = { ...market, _id: new ObjectId() };
-    await markets.insertOne(stored, { writeConcern: { w: 'majority' } });
+    const large = Array.from({ length: 17 }, () => ({
+      ...aMarket({ eventId: LARGE, name: MEGABYTE }),
+      _id: new ObjectId(),
+    }));
+    await markets.insertMany([stored, ...large], { writeConcern: { w: 'majority' } });
     await until(async () => (await feed()).state === 'current' && (await hits()) > 0);
     secondary = 1 - (await primaryOf(mongod));
     await mongod.kill('SIGKILL', secondary);
@@ -66,6 +74,9 @@ describe('while a majority of the members lacks what the primary has', () => {
     try {
       await changePrice();
       await until(async () => (await shownPrice()) === price, 2_000);
+      // More than one reply: the rest of it, which is of the past, is left unread.
+      await reader.get(`/v1/markets/market/provider/${LARGE}?take=100`);
+      await until(async () => (await idleCursors(client)) === 0, 2_000);
       const { body } = await reader.get(path).expect(200);
       expect(body.data[0].runners[0].price).toBe(price);
     } finally {

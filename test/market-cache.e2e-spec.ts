@@ -10,7 +10,7 @@ import { MarketsService } from '../src/markets/markets.service.js';
 import { scopeKey, type Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
-import { onceIndexesAreBuilt } from './mongo-admin.js';
+import { idleCursors, onceIndexesAreBuilt } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 
@@ -27,7 +27,7 @@ class Bench {
   private constructor(
     readonly mongod: TestMongod,
     readonly service: TestApp,
-    private readonly client: MongoClient,
+    readonly client: MongoClient,
   ) {}
 
   static async start(members = 1, cacheMaxMb = 64): Promise<Bench> {
@@ -45,18 +45,6 @@ class Bench {
   }
 
   /** Cursors that MongoDB keeps open, but for those of change streams. */
-  async openCursors(): Promise<number> {
-    const [found] = await this.client
-      .db('admin')
-      .aggregate([
-        { $currentOp: { allUsers: true, idleCursors: true } },
-        { $match: { type: 'idleCursor', 'cursor.tailable': false } },
-        { $count: 'count' },
-      ])
-      .toArray();
-    return found?.['count'] ?? 0;
-  }
-
   get feed(): ChangeFeed {
     return this.service.app.get(ChangeFeed);
   }
@@ -228,7 +216,7 @@ describe('MarketCache', () => {
       // With the time of a look-up, a busy machine would give up before the first reply.
       const load = bench.service.app.get(ScopeLoader).load([scope], 10_000, () => undefined);
       expect(await load).toEqual(new Map([[scopeKey(scope), 'too large']]));
-      await until(async () => (await bench.openCursors()) === 0);
+      await until(async () => (await idleCursors(bench.client)) === 0);
       await bench.markets.deleteMany(scope);
     });
 

@@ -39,6 +39,15 @@ export async function onMember<T>(
   }
 }
 
+/** Cursors that nobody reads at the moment, but for those of change streams. */
+export async function idleCursors(client: Pick<MongoClient, 'db'>): Promise<number> {
+  const pipeline = [
+    { $currentOp: { allUsers: true, idleCursors: true } },
+    { $match: { type: 'idleCursor', 'cursor.tailable': false } },
+  ];
+  return (await client.db('admin').aggregate(pipeline).toArray()).length;
+}
+
 /** Its index among the members. */
 export async function primaryOf(mongod: TestMongod): Promise<number> {
   const client = new MongoClient(mongod.uri);

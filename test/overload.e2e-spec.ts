@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { AppOptions } from '../src/app.setup.js';
 import { HTTP_LIMITS, type HttpLimits } from '../src/http/http-limits.js';
 import { Metrics } from '../src/telemetry/metrics.js';
@@ -136,6 +138,20 @@ it('serves a crowd of two hundred that came during a pause', async () => {
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
 });
 
+it('keeps nothing of an answer that is over', async () => {
+  const answers: WeakRef<object>[] = [];
+  server().on('request', (_request: object, response: object) =>
+    answers.push(new WeakRef(response)),
+  );
+  for (let asked = 0; asked < 40; asked += 1) await service.get(PATH).expect(200);
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  await until(() => {
+    collectGarbage();
+    return answers.filter((answer) => answer.deref()).length < 20;
+  }, 5_000);
+});
+
 it('does nothing for those who left while they waited', async () => {
   const sockets = await openSockets(server(), 300);
   for (const socket of sockets) socket.write(aRequest(), 'latin1');
@@ -177,6 +193,22 @@ describe('requests that are sent ahead', () => {
     const statuses = answers.map(({ status }) => status);
     expect(statuses).toEqual([...Array.from({ length: LIMITS.pipelined + 1 }, () => 200), 503]);
     expect(answers.at(-1)?.headers.get('connection')).toBe('close');
+  });
+
+  it('may be as many as one likes, a few at a time', async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    const statuses: string[] = [];
+    const few = LIMITS.pipelined - 8;
+    for (let sent = few; sent <= 2 * few; sent += few) {
+      socket.write(aRequest().repeat(few), 'latin1');
+      while (statuses.length < sent) {
+        const chunk = socket.read() as Buffer | null;
+        if (!chunk) await once(socket, 'readable');
+        statuses.push(...(String(chunk).match(/HTTP\/1\.1 \d+/g) ?? []));
+      }
+    }
+    expect(new Set(statuses)).toEqual(new Set(['HTTP/1.1 200']));
+    socket.destroy();
   });
 
   it('keep nobody else waiting and take little memory, though nobody reads the answers', async () => {

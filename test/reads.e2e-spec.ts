@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Document } from 'mongodb';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
-import { setFailCommand } from './mongo-admin.js';
+import { idleCursors, setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 
@@ -37,15 +37,7 @@ async function cursors(): Promise<number> {
   return Number((await serverStatus())['metrics'].cursor.open.total);
 }
 
-/** The change feed's is tailable. */
-async function idleCursors(): Promise<number> {
-  const cursorsOfReads = { type: 'idleCursor', 'cursor.tailable': false };
-  const found = service.database.connection
-    .getClient()
-    .db('admin')
-    .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: cursorsOfReads }]);
-  return (await found.toArray()).length;
-}
+const clientOf = () => service.database.connection.getClient();
 
 async function connectionsInUse(): Promise<number> {
   const { text } = await service.getOpen('/metrics').expect(200);
@@ -104,7 +96,8 @@ describe('a page above 16 MB', () => {
         expect(performance.now() - askedAt).toBeLessThan(2_500);
         await until(async () => (await connectionsInUse()) === 0, 2_500);
         // Switched off, the fault lets the server read on to the end.
-        if (failCommands.length === 1) await until(async () => (await idleCursors()) === 0, 2_500);
+        if (failCommands.length === 1)
+          await until(async () => (await idleCursors(clientOf())) === 0, 2_500);
         await mend();
       }
     },
