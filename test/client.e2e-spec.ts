@@ -120,6 +120,21 @@ describe('all markets', () => {
     const left = await markets.find({ fixtureId }).toArray();
     expect(left.filter(({ _id }) => !seen.has(String(_id)))).toEqual([]);
   });
+
+  it('none is missed when as many are added as are deleted during the walk', async () => {
+    const fixtureId = newId();
+    await storeMany(fixtureId, 150);
+    const markets = service.database.connection.collection<{ fixtureId: string }>('markets');
+    const before = await markets.find({ fixtureId }).sort({ _id: 1 }).toArray();
+    const seen = new Set<string>();
+    for await (const { _id } of client.markets({ fixtureId })) {
+      seen.add(String(_id));
+      if (seen.size !== 50) continue;
+      await markets.deleteOne({ _id: before[0]?._id });
+      await storeMany(fixtureId, 1);
+    }
+    expect(before.filter(({ _id }) => !seen.has(String(_id)))).toEqual([]);
+  });
 });
 
 describe('a problem', () => {
@@ -221,6 +236,6 @@ it.each([
     aMarket({ fixtureId, provider: 'Southbook', runners: [aRunner({ price: 1.9 })] }),
   );
   const { url, key } = service;
-  const env = { MARKETS_URL: url, MARKETS_KEY: key, FIXTURE: fixtureId, SECONDS: '1' };
+  const env = { MARKETS_URL: url, MARKETS_KEY: key, FIXTURE: fixtureId, SECONDS: '3' };
   expect(await packed.runExample(name, env)).toMatch(printed);
 });
