@@ -1,12 +1,23 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/embedded-mongod/free-port.js';
-import { SERVER_CORE } from './machine.js';
+import { cpuSeconds, SERVER_CORE } from './machine.js';
 import { startNode } from './processes.js';
 
+/** The program of Node 24, on which the image runs, if the bench runs on another. */
+export const NODE_24 = process.env['NODE_24'];
+
 /** What is compared, side by side. */
-export const CONTENDERS = ['service', 'service, cache off', 'bare driver'] as const;
-export type Contender = (typeof CONTENDERS)[number];
+export type Contender =
+  'service' | 'service, Node 24' | 'service, cache off' | 'Nest as usual' | 'bare driver';
+
+export const CONTENDERS: readonly Contender[] = [
+  'service',
+  ...(NODE_24 ? (['service, Node 24'] as const) : []),
+  'service, cache off',
+  'Nest as usual',
+  'bare driver',
+];
 
 export interface RunningServer {
   readonly process: ChildProcess;
@@ -15,25 +26,32 @@ export interface RunningServer {
 }
 
 const START_TIMEOUT_MS = 30_000;
+const REST_TIMEOUT_MS = 120_000;
+const REST_SHARE = 0.06;
+const LOOK_MS = 500;
 
 /** Starts a contender with its defaults, on the core that is kept for it; resolves when it is ready. */
 export async function startContender(contender: Contender, uri: string): Promise<RunningServer> {
   const port = await freePort();
-  return contender === 'bare driver'
-    ? started(startNode(SERVER_CORE, './bare-server.js', [uri, String(port)]), port, '/')
-    : started(startService(uri, port, contender === 'service'), port, '/health/ready');
+  if (contender === 'bare driver' || contender === 'Nest as usual') {
+    const script = contender === 'bare driver' ? './bare-server.js' : './usual-server.js';
+    return started(startNode(SERVER_CORE, script, [uri, String(port)]), port, '/');
+  }
+  return started(startService(contender, uri, port), port, '/health/ready');
 }
 
-function startService(uri: string, port: number, withCache: boolean): ChildProcess {
-  return startNode(SERVER_CORE, './service.js', [], {
+function startService(contender: Contender, uri: string, port: number): ChildProcess {
+  const settings = {
     NODE_ENV: 'production',
     MONGODB_URI: uri,
     HOST: '127.0.0.1',
     PORT: String(port),
-    CACHE_MAX_MB: withCache ? '' : '0',
+    CACHE_MAX_MB: contender === 'service, cache off' ? '0' : '',
     LOG_LEVEL: 'info',
     LOG_FORMAT: 'json',
-  });
+  };
+  const program = contender === 'service, Node 24' ? NODE_24 : undefined;
+  return startNode(SERVER_CORE, './service.js', [], settings, program);
 }
 
 /** A server that answers at once, whatever it is asked: it shows how much the load client can do. */
@@ -44,20 +62,32 @@ export async function startReadyBytes(): Promise<RunningServer> {
 
 async function started(process: ChildProcess, port: number, probe: string): Promise<RunningServer> {
   const deadline = performance.now() + START_TIMEOUT_MS;
-  while ((await statusOf(`http://127.0.0.1:${port}${probe}`)) !== 200) {
+  while (!(await answers(`http://127.0.0.1:${port}${probe}`))) {
     if (process.exitCode !== null) throw new Error(`The server ended with ${process.exitCode}`);
     if (performance.now() > deadline) throw new Error('The server does not get ready');
     await delay(20);
   }
+  await atRest(process.pid ?? 0);
   return { process, pid: process.pid ?? 0, port };
 }
 
-async function statusOf(url: string): Promise<number> {
+/** After its start the service reads what was written in the last ten minutes: not what is measured. */
+async function atRest(pid: number): Promise<void> {
+  const looks = REST_TIMEOUT_MS / LOOK_MS;
+  for (let look = 0; look < looks; look++) {
+    const before = cpuSeconds(pid);
+    await delay(LOOK_MS);
+    if (cpuSeconds(pid) - before < (LOOK_MS / 1000) * REST_SHARE) return;
+  }
+  throw new Error('The server does not come to rest');
+}
+
+async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url);
     await response.arrayBuffer();
-    return response.status;
+    return response.status < 500;
   } catch {
-    return 0;
+    return false;
   }
 }

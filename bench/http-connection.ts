@@ -24,6 +24,8 @@ export class HttpConnection {
     port: number,
     private readonly onReply: (reply: Reply) => void,
     onFailure: (error: Error) => void,
+    /** Whether the answers have no bodies. */
+    private readonly asksForHeads = false,
   ) {
     this.socket = connect({ host: '127.0.0.1', port, noDelay: true });
     this.socket.on('data', (chunk) => this.take(chunk));
@@ -63,7 +65,9 @@ export class HttpConnection {
     this.unread = Buffer.alloc(0);
     const head = bytes.toString('latin1', 0, headBytes);
     const status = Number(head.slice(9, 12));
-    const bodyBytes = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    const bodyBytes = this.asksForHeads
+      ? 0
+      : Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
     this.begun = { status, bodyBytes, etag: /\r\netag: ([^\r]+)/i.exec(head)?.[1] };
     this.missing = bodyBytes - (bytes.length - headBytes - HEAD_END.length);
   }

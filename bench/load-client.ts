@@ -1,5 +1,6 @@
 /** The load client, a process of its own: puts one load after the other on a server, as its parent says. */
 import { HttpConnection, type Reply } from './http-connection.js';
+import { requestText, type Form } from './request-form.js';
 import { targetsOf, type NextTarget, type Workload } from './workloads.js';
 
 export interface Load {
@@ -10,6 +11,7 @@ export interface Load {
   readonly markets: number;
   /** Whether to remember the ETag of each URL, and to send it. */
   readonly conditional: boolean;
+  readonly form?: Form;
   readonly connections: number;
   /** Requests a second, come what may. Unset: as many as the connections carry, one at a time each. */
   readonly rate?: number;
@@ -34,6 +36,7 @@ export type LoadReply = { readonly result: LoadResult } | { readonly failure: st
 
 class LoadRun {
   private readonly nextTarget: NextTarget;
+  private readonly form: Form;
   private readonly etags = new Map<string, string>();
   private readonly latencies: number[] = [];
   private readonly statuses: Record<number, number> = {};
@@ -47,6 +50,7 @@ class LoadRun {
   private readonly endsAt: number;
 
   constructor(private readonly load: Load) {
+    this.form = load.form ?? 'plain';
     this.nextTarget = targetsOf(load.workload, load.markets, load.seed);
     this.endsAt = this.startedAt + load.seconds * 1000;
   }
@@ -55,7 +59,8 @@ class LoadRun {
     try {
       await new Promise<void>((resolve, reject) => {
         for (let index = 0; index < this.load.connections; index++) {
-          const lane = new Lane(this.load.port, (reply) => this.answered(lane, reply), reject);
+          const answered = (reply: Reply) => this.answered(lane, reply);
+          const lane: Lane = new Lane(this.load.port, this.form === 'HEAD', answered, reject);
           this.lanes.push(lane);
         }
         if (this.load.rate === undefined)
@@ -98,7 +103,7 @@ class LoadRun {
   private ask(lane: Lane, since: number): void {
     const target = this.nextTarget();
     const etag = this.load.conditional ? this.etags.get(target) : undefined;
-    lane.ask(target, since, this.load.key, etag);
+    lane.ask(target, since, requestText(target, this.load.key, this.form, etag));
   }
 
   private answered(lane: Lane, { status, etag, bodyBytes }: Reply): void {
@@ -140,18 +145,20 @@ class Lane {
   since = 0;
   private readonly connection: HttpConnection;
 
-  constructor(port: number, onReply: (reply: Reply) => void, onFailure: (error: Error) => void) {
-    this.connection = new HttpConnection(port, onReply, onFailure);
+  constructor(
+    port: number,
+    asksForHeads: boolean,
+    onReply: (reply: Reply) => void,
+    onFailure: (error: Error) => void,
+  ) {
+    this.connection = new HttpConnection(port, onReply, onFailure, asksForHeads);
   }
 
   /** @param since when the request was due */
-  ask(target: string, since: number, key: string, etag: string | undefined): void {
+  ask(target: string, since: number, text: string): void {
     this.target = target;
     this.since = since;
-    const condition = etag ? `If-None-Match: ${etag}\r\n` : '';
-    this.connection.send(
-      `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n${condition}\r\n`,
-    );
+    this.connection.send(text);
   }
 
   close(): void {

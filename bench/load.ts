@@ -18,7 +18,7 @@ export interface Measurement extends LoadResult {
 
 /** How a load differs from the usual one. */
 export type LoadOptions = Pick<Load, 'workload' | 'conditional' | 'seconds' | 'seed'> &
-  Partial<Pick<Load, 'atLeast' | 'rate' | 'connections'>>;
+  Partial<Pick<Load, 'atLeast' | 'form' | 'rate' | 'connections'>>;
 
 const CONNECTIONS = 16;
 /** An open loop never lacks a connection before the server lacks time. */

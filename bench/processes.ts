@@ -13,9 +13,10 @@ export function startNode(
   script: string,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
+  node = process.execPath,
 ): ChildProcess {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  const [program, ...rest] = onCore(core, [process.execPath, path, ...args]);
+  const [program, ...rest] = onCore(core, [node, path, ...args]);
   const child = spawn(program, rest, {
     // Away from any `.env`.
     cwd: tmpdir(),

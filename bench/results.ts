@@ -1,7 +1,15 @@
-import { CONTENDERS, type Contender } from './contenders.js';
+import { CONTENDERS, NODE_24, type Contender } from './contenders.js';
 import { markdownTable } from './markdown-table.js';
 import type { Sample } from './rounds.js';
-import { COLD, HOT_CHANGING, HOT_CONDITIONAL, SCENARIOS, type Scenario } from './scenarios.js';
+import {
+  COLD,
+  HOT,
+  HOT_CHANGING,
+  HOT_COMPRESSED,
+  HOT_CONDITIONAL,
+  SCENARIOS,
+  type Scenario,
+} from './scenarios.js';
 import type { SizePoint } from './size-curve.js';
 import { formatNumber, median } from './statistics.js';
 
@@ -14,6 +22,7 @@ export interface Goal {
 }
 
 const MEMORY_MAX_MB = 300;
+const MEMORY_24_MAX_MB = 220;
 const COST_GROWTH_MAX = 1.2;
 
 /** The samples of all rounds as one table, in Markdown. */
@@ -30,7 +39,7 @@ export function tableOf(samples: readonly Sample[]): string {
     'most memory MB',
   ];
   const rows = SCENARIOS.flatMap((scenario) =>
-    CONTENDERS.map((contender) => {
+    (scenario.contenders ?? CONTENDERS).map((contender) => {
       const own = samplesOf(samples, scenario, contender);
       const middle = (property: keyof Sample & MeasuredNumber) =>
         formatNumber(median(own.map((sample) => sample[property])));
@@ -56,24 +65,29 @@ type MeasuredNumber = 'perSecond' | 'p50' | 'p99' | 'serverMicros' | 'mongodMicr
 export function goalsOf(samples: readonly Sample[], soakMb: number): Goal[] {
   const service = samples.filter(({ contender }) => contender === 'service');
   const memoryMb = Math.max(soakMb, ...service.map((sample) => sample.peakMemoryMb));
+  const on24 = samples.filter(({ contender }) => contender === 'service, Node 24');
+  const memory24Mb = Math.max(...on24.map((sample) => sample.peakMemoryMb));
+  const timesBare = (scenario: Scenario, contender: Contender = 'service') =>
+    ratio(samples, [scenario, contender], [scenario, 'bare driver']);
+  const tail = (scenario: Scenario) =>
+    ratio(samples, [scenario, 'service'], [scenario, 'bare driver'], 'p99');
   return [
-    atLeast('cold, × bare driver', 1, ratio(samples, [COLD, 'service'], [COLD, 'bare driver'])),
-    atLeast(
-      'cold with the cache off, × bare driver',
-      1,
-      ratio(samples, [COLD, 'service, cache off'], [COLD, 'bare driver']),
+    atLeast('cold, × bare driver', 1.3, timesBare(COLD)),
+    atLeast('cold with the cache off, × bare driver', 1, timesBare(COLD, 'service, cache off')),
+    ...[HOT_CHANGING, HOT_COMPRESSED].map((each) =>
+      atLeast(`${each.name}, × bare driver`, 7, timesBare(each)),
     ),
+    atLeast(`${HOT_CONDITIONAL.name}, × bare driver`, 8, timesBare(HOT_CONDITIONAL)),
     atLeast(
-      `${HOT_CHANGING.name}, × bare driver`,
-      4,
-      ratio(samples, [HOT_CHANGING, 'service'], [HOT_CHANGING, 'bare driver']),
+      'compressed, × the same uncompressed',
+      0.9,
+      ratio(samples, [HOT_COMPRESSED, 'service'], [HOT_CHANGING, 'service']),
     ),
-    atLeast(
-      'the same with If-None-Match, × without',
-      1,
-      ratio(samples, [HOT_CONDITIONAL, 'service'], [HOT_CHANGING, 'service']),
+    ...[COLD, HOT, HOT_CHANGING].map((each) =>
+      atMost(`p99 of ${each.name}, × bare driver`, 1.1, tail(each)),
     ),
     atMost('most memory with the default cache, MB', MEMORY_MAX_MB, memoryMb),
+    ...(NODE_24 ? [atMost('the same on Node 24', MEMORY_24_MAX_MB, memory24Mb)] : []),
   ];
 }
 
@@ -108,12 +122,12 @@ function ratio(
   samples: readonly Sample[],
   one: readonly [Scenario, Contender],
   other: readonly [Scenario, Contender],
+  property: keyof Sample & MeasuredNumber = 'perSecond',
 ): number {
   const others = samplesOf(samples, ...other);
   return median(
     samplesOf(samples, ...one).map(
-      ({ perSecond, round }) =>
-        perSecond / (others.find((sample) => sample.round === round)?.perSecond ?? NaN),
+      (own) => own[property] / (others.find(({ round }) => round === own.round)?.[property] ?? NaN),
     ),
   );
 }

@@ -42,7 +42,7 @@ export async function runRounds(
   const samples: Sample[] = [];
   for (let round = 1; round <= pace.rounds; round++) {
     for (const scenario of SCENARIOS) {
-      for (const contender of CONTENDERS) {
+      for (const contender of scenario.contenders ?? CONTENDERS) {
         const sample = await withLoad(database, scenario, contender, async (server) => {
           const measurement = await measure(client, server, scenario, pace, round);
           return {
@@ -67,11 +67,11 @@ export async function runRounds(
 async function measure(
   client: LoadClient,
   server: RunningServer,
-  { workload, conditional }: Scenario,
+  { workload, conditional, form = 'plain' }: Scenario,
   { warmUpSeconds, seconds }: Pace,
   round: number,
 ): Promise<Measurement> {
-  const load = { workload, conditional, seconds, seed: 2 * round };
+  const load = { workload, conditional, form, seconds, seed: 2 * round };
   await client.run(server, { ...load, seconds: warmUpSeconds, atLeast: WARM_UP_REQUESTS });
   return client.run(server, { ...load, seed: 2 * round + 1 });
 }

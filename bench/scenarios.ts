@@ -1,3 +1,5 @@
+import type { Contender } from './contenders.js';
+import type { Form } from './request-form.js';
 import type { Workload } from './workloads.js';
 
 export interface Scenario {
@@ -6,6 +8,10 @@ export interface Scenario {
   /** Whether each client remembers the ETag of each URL, and sends it. */
   readonly conditional: boolean;
   readonly changesPerSecond: number;
+  /** How it is asked, if otherwise than usual. */
+  readonly form?: Form;
+  /** Unset: all of them. */
+  readonly contenders?: readonly Contender[];
 }
 
 const CHANGES_PER_SECOND = 500;
@@ -31,4 +37,22 @@ export const HOT_CONDITIONAL: Scenario = {
   conditional: true,
 };
 
-export const SCENARIOS = [COLD, HOT, HOT_CHANGING, HOT_CONDITIONAL];
+/** The others take no notice of how they are asked. */
+const inForm = (form: Form): Scenario => ({
+  ...HOT_CHANGING,
+  name: `${HOT_CHANGING.name}, ${form}`,
+  form,
+  contenders: ['service', 'bare driver'],
+});
+
+export const HOT_COMPRESSED = inForm('compressed');
+
+export const SCENARIOS = [
+  COLD,
+  HOT,
+  HOT_CHANGING,
+  HOT_CONDITIONAL,
+  HOT_COMPRESSED,
+  inForm('HEAD'),
+  inForm('key in the query'),
+];

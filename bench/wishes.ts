@@ -6,6 +6,7 @@ const USAGE = `Usage: npm run bench -- [--markets 1000000] [--quick] [--docs]
   --quick      few and short rounds: a first idea
   --docs       measure the curves, too, and write docs/performance.md with its pictures
 
+NODE_24 names a program of Node 24, on which the service is then measured, too.
 MONGODB_URI is used if set (databases of its own, dropped at the end), else a mongod is started.
 `;
 
