@@ -30,7 +30,8 @@ class KeyGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
-    const key = String(request.headers['x-api-key'] ?? request.query['api_key'] ?? '');
+    const inQuery = request.query['api_key'];
+    const key = request.get('X-API-Key') ?? (typeof inQuery === 'string' ? inQuery : '');
     const keys = this.connection.collection<{ _id: string; hash: string }>('api_keys');
     const record = await keys.findOne({ _id: keyIdOf(key) ?? '' });
     if (record?.hash !== hashKey(key)) throw new UnauthorizedException();
