@@ -154,6 +154,7 @@ describe('MarketCache', () => {
 
   describe('a load', () => {
     const hanging = 'waitInFindBeforeMakingBatch';
+    const patient = { budgetMs: 10_000, inOneReply: true };
     const failing = { failCommands: ['getMore'], appName: 'markets-odds-service' };
 
     /** Begins to load a scope that has one market, and stops halfway. */
@@ -193,7 +194,7 @@ describe('MarketCache', () => {
       await bench.failPoint('failCommand', 'off');
       await bench.told();
       await bench.failPoint(hanging, 'off');
-      expect(await load).toEqual(new Map([[scopeKey(scope), 'outdated']]));
+      expect(await load).toEqual(new Map([[scopeKey(scope), { count: 1, unfit: 'outdated' }]]));
     });
 
     it('answers nothing when the feed fell behind while it ran', async () => {
@@ -215,7 +216,8 @@ describe('MarketCache', () => {
       await bench.told();
       // With the time of a look-up, a busy machine would give up before the first reply.
       const load = bench.service.app.get(ScopeLoader).load([scope], 10_000, () => undefined);
-      expect(await load).toEqual(new Map([[scopeKey(scope), 'too large']]));
+      const unfit = expect.objectContaining({ unfit: 'too large' });
+      expect(await load).toEqual(new Map([[scopeKey(scope), unfit]]));
       await until(async () => (await idleCursors(bench.client)) === 0);
       await bench.markets.deleteMany(scope);
     });

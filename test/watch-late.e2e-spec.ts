@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import { Watch } from '../src/markets/watch/watch.js';
+import { writeCursor } from '../src/markets/watch/cursor.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
@@ -94,5 +98,35 @@ it('a caller who comes back right after a start waits until the past is known, a
   } finally {
     await setFailCommand(mongod, 'off');
     await restarted.close();
+  }
+});
+
+it('a caller whose cursor had to be waited for has its answer in the same two seconds, or is told to try again', async () => {
+  const { db } = service.database;
+  const writing = setInterval(() => {
+    void db.collection('other').insertOne({});
+  }, 100);
+  await setFailCommand(mongod, 'alwaysOn', {
+    failCommands: ['find'],
+    namespace: `${db.databaseName}.markets`,
+    blockConnection: true,
+    blockTimeMS: 2_000,
+  });
+  try {
+    const aheadMs = 1_700;
+    const now = Date.now();
+    // Cluster times have whole seconds.
+    await delay(1_000 - ((now + aheadMs) % 1_000));
+    const position = new Timestamp({ t: Math.floor((Date.now() + aheadMs) / 1_000), i: 0 });
+    const since = writeCursor({ position, watchHash: new Watch([{ eventId: 'late' }], {}).hash });
+    const askedAt = performance.now();
+    await service.get(`/v1/markets/changes?eventId=late&since=${since}`).expect(504);
+    const answeredMs = performance.now() - askedAt;
+    expect(answeredMs).toBeGreaterThan(1_000);
+    // Wait and read, one after the other, would take 2.6 s.
+    expect(answeredMs).toBeLessThan(2_300);
+  } finally {
+    clearInterval(writing);
+    await setFailCommand(mongod, 'off');
   }
 });

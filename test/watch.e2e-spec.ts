@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Collection } from 'mongodb';
+import { UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
@@ -85,6 +85,19 @@ describe('GET /v1/markets/changes', () => {
     const { data, meta } = await changes(`${query}&since=${first.meta.cursor}`);
     expect(data).toEqual([{ eventId, reset: false, changed, removed: [two?._id] }]);
     expect((await changes(`${query}&since=${meta.cursor}`)).data).toEqual([]);
+  });
+
+  it('tells of markets whose ids are UUIDs, as of any', async () => {
+    const eventId = randomUUID();
+    const ids = [new UUID(), new UUID(), new UUID()];
+    await markets().insertMany(ids.map((_id) => ({ ...aMarket({ eventId }), _id })) as never[]);
+    const { meta } = await changes(`eventId=${eventId}`);
+    const [one, two] = ids;
+    await markets().updateOne({ _id: one as never }, { $set: { name: 'new' } });
+    await markets().deleteOne({ _id: two as never });
+    const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
+    const changed = [expect.objectContaining({ _id: String(one), name: 'new' })];
+    expect(data).toEqual([{ eventId, reset: false, changed, removed: [String(two)] }]);
   });
 });
 

@@ -150,7 +150,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private async startingPoint(db: Db, session: ClientSession): Promise<object> {
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
     const { operationTime } = await db.command({ ping: 1 }, { session });
-    this.listeners.forgetAll();
+    this.listeners.forgetAll(operationTime);
     this.toldUpTo = operationTime as Timestamp | undefined;
     return operationTime ? { startAtOperationTime: operationTime } : {};
   }

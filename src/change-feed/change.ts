@@ -29,8 +29,11 @@ export interface ChangeListener {
   readonly fieldsBefore?: readonly string[];
   /** Told in the order of cluster time, without gaps. */
   committed(commit: Commit): void;
-  /** Changes were missed: whatever is remembered may be wrong. */
-  forgetAll(): void;
+  /**
+   * Changes were missed: whatever is remembered may be wrong.
+   * @param position all that comes after it is told; undefined where there are no cluster times
+   */
+  forgetAll(position: Timestamp | undefined): void;
 }
 
 /** What the server sends for a change, as far as it is used here. */

@@ -1,3 +1,4 @@
+import type { Timestamp } from 'mongodb';
 import { changeOf, timeOf, type Change, type ChangeListener } from './change.js';
 import type { WholeCommit } from './commit-assembly.js';
 
@@ -33,7 +34,7 @@ export class Listeners {
   tell({ events, clusterTime }: WholeCommit): void {
     const last = events?.at(-1);
     if (!events || !last) {
-      this.forgetAll();
+      this.forgetAll(clusterTime);
       return;
     }
     for (const [collection, listeners] of this.byCollection) {
@@ -48,7 +49,7 @@ export class Listeners {
     if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 
-  forgetAll(): void {
-    for (const listener of [...this.byCollection.values()].flat()) listener.forgetAll();
+  forgetAll(position: Timestamp | undefined): void {
+    for (const listener of [...this.byCollection.values()].flat()) listener.forgetAll(position);
   }
 }

@@ -12,6 +12,7 @@ import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
 import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
+import { ChangeHistory } from './watch/change-history.js';
 import { FeedCurrency } from './watch/feed-currency.js';
 import { HistoryRecorder } from './watch/history-recorder.js';
 import { PastChanges } from './watch/past-changes.js';
@@ -22,9 +23,12 @@ import { StreamService } from './watch/stream.service.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchCuts } from './watch/watch-cuts.js';
+import { WatchLoader } from './watch/watch-loader.js';
+import { WatchOpening } from './watch/watch-opening.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
 const watch = [
+  ChangeHistory,
   ChangesService,
   FeedCurrency,
   HistoryRecorder,
@@ -35,6 +39,8 @@ const watch = [
   StreamService,
   StreamTimes,
   WatchCuts,
+  WatchLoader,
+  WatchOpening,
   WatchedScopes,
 ];
 

@@ -36,6 +36,21 @@ export function scopeKeysOf(market: Readonly<Record<string, unknown>>): string[]
   );
 }
 
+/** Stored markets by the keys of their scopes, in the order given. */
+export function byScopeKey<T extends Readonly<Record<string, unknown>>>(
+  markets: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
+  const byKey = new Map<string, T[]>();
+  for (const market of markets) {
+    for (const key of scopeKeysOf(market)) {
+      const own = byKey.get(key);
+      if (!own) byKey.set(key, [market]);
+      else if (own.at(-1) !== market) own.push(market);
+    }
+  }
+  return byKey;
+}
+
 /** Whether the path of an update lies within an id, as in `eventId.0`: the scopes can't be known then. */
 export function isBelowScopeField(path: string): boolean {
   return SCOPE_FIELDS.some((field) => path.startsWith(`${field}.`));

@@ -8,7 +8,7 @@ import { compareIds, type OrderedId } from './id-order.js';
 
 const OVERHEAD_BYTES = 400;
 
-/** Different pages and filters whose answers are kept. */
+/** Different pages and filters whose answers are kept, and as many bodies. */
 const ANSWERS_MAX = 64;
 
 /** All markets under one event or fixture, in the order of `_id`, with the answers made from them so far. */
@@ -17,6 +17,7 @@ export class CachedScope {
   /** The cluster time since which every change was applied to it as it was told. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, Answer>();
+  private readonly bodies = new Map<string, Buffer>();
   private marketsBytes: number;
 
   /**
@@ -35,6 +36,7 @@ export class CachedScope {
   get bytes(): number {
     let bytes = OVERHEAD_BYTES + this.marketsBytes;
     for (const answer of this.answers.values()) bytes += OVERHEAD_BYTES + answer.bytes;
+    for (const body of this.bodies.values()) bytes += OVERHEAD_BYTES + body.length;
     return bytes;
   }
 
@@ -74,9 +76,25 @@ export class CachedScope {
     return answer;
   }
 
+  /** What is made of its markets for something other than a page, once until they change. */
+  body(key: string, make: () => Buffer): Buffer {
+    const known = this.bodies.get(key);
+    if (known) return known;
+    const body = make();
+    if (this.bodies.size >= ANSWERS_MAX) this.bodies.clear();
+    this.bodies.set(key, body);
+    return body;
+  }
+
+  /** What was made from the markets can be made again. */
+  forgetAnswers(): void {
+    this.answers.clear();
+    this.bodies.clear();
+  }
+
   put(market: CachedMarket): void {
     const { index, found } = this.find(market.id);
-    this.answers.clear();
+    this.forgetAnswers();
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
     this.markets.splice(index, found ? 1 : 0, afterChange(market, found));
   }
@@ -84,7 +102,7 @@ export class CachedScope {
   remove(id: OrderedId): void {
     const { index, found } = this.find(id);
     if (!found) return;
-    this.answers.clear();
+    this.forgetAnswers();
     this.marketsBytes -= found.bytes;
     this.markets.splice(index, 1);
   }

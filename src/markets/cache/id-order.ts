@@ -1,4 +1,5 @@
-import { ObjectId } from 'mongodb';
+import { Binary, ObjectId } from 'mongodb';
+import { idText } from '../id-text.js';
 
 /** An `_id` that memory can hold: unique as a key, comparable as MongoDB compares. */
 export interface OrderedId {
@@ -8,26 +9,36 @@ export interface OrderedId {
   readonly value: string | number;
 }
 
-const STRING = 2;
+const [NUMBER, STRING, BINARY, OBJECT_ID] = [1, 2, 3, 4];
 
 /** What broken UTF-8 becomes in JavaScript: different texts in MongoDB look the same here. */
 export const REPLACEMENT_CHARACTER = '\ufffd';
 
-/** The ids that memory can hold: numbers, strings and ObjectIds. Scopes with others are left to MongoDB. */
+/** Keys of binary ids, UUIDs for one, begin with this letter: length, subtype and bytes follow in hex. */
+const BINARY_KEY = 'x';
+const LENGTH_DIGITS = 8;
+const SUBTYPE_DIGITS = 2;
+
+/** The ids that memory can hold: numbers, strings, binary ones and ObjectIds. Scopes with others are left to MongoDB. */
 export function orderedIdOf(id: unknown): OrderedId | undefined {
-  if (typeof id === 'number' && !Number.isNaN(id)) return { key: `n${id}`, rank: 1, value: id };
+  if (typeof id === 'number' && !Number.isNaN(id))
+    return { key: `n${id}`, rank: NUMBER, value: id };
   if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) {
     return { key: `s${id}`, rank: STRING, value: id };
   }
   if (id instanceof ObjectId) {
     const hex = id.toHexString();
     // As a key unlike the others, which begin with a letter beyond f: one text serves for both.
-    return { key: hex, rank: 3, value: hex };
+    return { key: hex, rank: OBJECT_ID, value: hex };
+  }
+  if (id instanceof Binary && id.sub_type !== Binary.SUBTYPE_BYTE_ARRAY) {
+    const value = binaryText(id);
+    return { key: BINARY_KEY + value, rank: BINARY, value };
   }
   return undefined;
 }
 
-/** MongoDB's order: numbers, then strings by their UTF-8 bytes, then ObjectIds. */
+/** MongoDB's order: numbers, then strings by their UTF-8 bytes, then binary ids, then ObjectIds. */
 export function compareIds(one: OrderedId, other: OrderedId): number {
   if (one.rank !== other.rank) return one.rank - other.rank;
   if (one.rank === STRING && typeof one.value === 'string' && typeof other.value === 'string') {
@@ -36,9 +47,24 @@ export function compareIds(one: OrderedId, other: OrderedId): number {
   return Number(one.value > other.value) - Number(one.value < other.value);
 }
 
-/** The id that has a key, and as callers see it. */
+/** The id that has a key. */
 export function idOfKey(key: string): OrderedId {
   if (key.startsWith('s')) return { key, rank: STRING, value: key.slice(1) };
-  if (key.startsWith('n')) return { key, rank: 1, value: Number(key.slice(1)) };
-  return { key, rank: 3, value: key };
+  if (key.startsWith('n')) return { key, rank: NUMBER, value: Number(key.slice(1)) };
+  if (key.startsWith(BINARY_KEY)) return { key, rank: BINARY, value: key.slice(1) };
+  return { key, rank: OBJECT_ID, value: key };
+}
+
+/** The id that has a key, as callers see it. */
+export function textOfKey(key: string): string {
+  if (!key.startsWith(BINARY_KEY)) return /^[ns]/.test(key) ? key.slice(1) : key;
+  const bytesAt = 1 + LENGTH_DIGITS + SUBTYPE_DIGITS;
+  const subtype = Number.parseInt(key.slice(1 + LENGTH_DIGITS, bytesAt), 16);
+  return idText(new Binary(Buffer.from(key.slice(bytesAt), 'hex'), subtype));
+}
+
+/** As text it compares as MongoDB compares it: by length, then subtype, then bytes. */
+function binaryText(id: Binary): string {
+  const length = id.length().toString(16).padStart(LENGTH_DIGITS, '0');
+  return length + id.sub_type.toString(16).padStart(SUBTYPE_DIGITS, '0') + id.toString('hex');
 }

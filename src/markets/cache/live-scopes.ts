@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
+import type { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
@@ -13,7 +14,7 @@ import { MarketChange } from './market-change.js';
 export interface ScopeOwner {
   owns(scope: CachedScope): boolean;
   /** A change was applied to a scope, whoever owns it. */
-  changed(scope: CachedScope, change: MarketChange): void;
+  changed(scope: CachedScope): void;
   /** A scope can't be kept current: it is live no longer. */
   lost(scope: CachedScope): void;
 }
@@ -21,8 +22,10 @@ export interface ScopeOwner {
 /** Who wants to know of all changes, before scopes do. */
 export interface ChangeObserver {
   told(change: MarketChange): void;
-  /** Changes were missed. */
-  forgotAll(): void;
+  /** One was applied to a scope, which may know what the change does not tell. */
+  applied(scope: CachedScope, change: MarketChange): void;
+  /** Changes were missed, up to a position. */
+  forgotAll(position: Timestamp | undefined): void;
 }
 
 /** The scopes in memory, which the change feed keeps current: each is there once, whoever owns it. */
@@ -81,8 +84,8 @@ export class LiveScopes implements ChangeListener {
     for (const change of changes) this.apply(new MarketChange(change, clusterTime));
   }
 
-  forgetAll(): void {
-    for (const observer of this.observers) observer.forgotAll();
+  forgetAll(position: Timestamp | undefined): void {
+    for (const observer of this.observers) observer.forgotAll(position);
     for (const scope of this.scopes.values()) this.lose(scope);
   }
 
@@ -94,7 +97,8 @@ export class LiveScopes implements ChangeListener {
       if (!isLive || !change.clusterTime.greaterThan(scope.asOf)) continue;
       if (change.applyTo(scope)) {
         if (change.id) this.noteHolder(scope, change.id);
-        for (const owner of this.owners) owner.changed(scope, change);
+        for (const observer of this.observers) observer.applied(scope, change);
+        for (const owner of this.owners) owner.changed(scope);
       } else {
         this.lose(scope);
       }

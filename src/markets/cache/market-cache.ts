@@ -23,6 +23,8 @@ const USUAL_SCOPE_KB = 48;
 const LEFT_TO_MONGODB_MS = 60_000;
 const LEFT_TO_MONGODB_MAX = 10_000;
 
+const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
+
 /** A scope that grows by changes alone is weighed anew after so many bytes. */
 const GROWN_BYTES = 16 * 1024;
 
@@ -132,9 +134,10 @@ export class MarketCache implements ScopeOwner {
 
   private startLoad(key: string, scope: Scope): Promise<void> {
     const load = this.loader
-      .load([scope], READ_BUDGET_MS.scope, (loaded) => this.keep(loaded))
-      .then((unfit) => {
-        if ((unfit.get(key) ?? 'outdated') !== 'outdated') this.leftToMongodb.set(key, true);
+      .load([scope], BOUNDS, (made) => this.keep(made))
+      .then((loaded) => {
+        if ((loaded.get(key)?.unfit ?? 'outdated') !== 'outdated')
+          this.leftToMongodb.set(key, true);
       })
       .catch((error: unknown) => this.loadFailed(error))
       .finally(() => this.loads.delete(key));

@@ -7,7 +7,7 @@ import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Database } from '../../database/database.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import { Market } from '../market.schema.js';
-import { scopeKey, scopeKeysOf, type Scope } from '../scope.js';
+import { byScopeKey, scopeKey, type Scope } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { orderedIdOf } from './id-order.js';
@@ -22,8 +22,20 @@ export const MARKETS_TOGETHER_MAX = 10_000;
 /** Changes that a load waits out; if more arrive, it is given up. */
 const COMMITS_DURING_LOAD_MAX = 10_000;
 
-/** Why a scope can't be kept in memory: the last one may pass. */
+/** Why a scope is not kept in memory: the last one may pass. */
 export type Unfit = 'too large' | 'unordered' | 'outdated';
+
+export interface LoadBounds {
+  readonly budgetMs: number;
+  /** Only what fits into one reply of MongoDB, of 16 MB. */
+  readonly inOneReply: boolean;
+}
+
+export interface Loaded {
+  /** Markets that were found: there may be more where it is too large. */
+  readonly count: number;
+  readonly unfit: Unfit | undefined;
+}
 
 /** What happens while scopes are being read. */
 interface Load {
@@ -34,8 +46,8 @@ interface Load {
 
 interface Snapshot {
   readonly asOf: Timestamp;
-  /** Undefined where there are too many. */
-  readonly documents: readonly Document[] | undefined;
+  readonly documents: ReadonlyMap<string, readonly Document[]>;
+  readonly isWhole: boolean;
 }
 
 /** Reads whole scopes from MongoDB, and brings them up to what happened meanwhile. */
@@ -62,38 +74,41 @@ export class ScopeLoader implements ChangeListener {
   /**
    * Loads scopes, all of one state.
    * @param keep is handed each scope that is fit for memory at a moment at which it is current
-   * @returns why the others are not
+   * @returns what became of each
    * @throws Problem when MongoDB can't answer (in time)
    */
   async load(
     scopes: readonly Scope[],
-    budgetMs: number,
+    bounds: LoadBounds,
     keep: (scope: CachedScope) => void,
-  ): Promise<ReadonlyMap<string, Unfit>> {
+  ): Promise<ReadonlyMap<string, Loaded>> {
     const load: Load = { commits: [], outdated: false };
-    const unfit = new Map<string, Unfit>();
+    const loaded = new Map<string, Loaded>();
     this.loads.add(load);
     try {
-      const snapshot = await this.read(scopes, budgetMs);
+      const snapshot = await this.read(scopes, bounds);
       for (const scope of scopes) {
-        const made = makeScope(scope, snapshot, scopes.length === 1);
+        const made = makeScope(scope, snapshot);
         const current = typeof made === 'string' ? made : catchUp(made, load);
-        if (typeof current === 'string') unfit.set(scopeKey(scope), current);
-        else keep(current);
+        const key = scopeKey(scope);
+        const count = snapshot.documents.get(key)?.length ?? 0;
+        const unfit = typeof current === 'string' ? current : undefined;
+        if (typeof current !== 'string') keep(current);
+        loaded.set(key, { count, unfit });
       }
-      return unfit;
+      return loaded;
     } finally {
       this.loads.delete(load);
     }
   }
 
   /** Reads from a snapshot that has everything the feed has told so far. */
-  private async read(scopes: readonly Scope[], budgetMs: number): Promise<Snapshot> {
+  private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds): Promise<Snapshot> {
     const afterClusterTime = this.feed.position;
-    const limit = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX) + 1;
+    const limit = Math.min(scopes.length, MARKETS_TOGETHER_MAX / MARKETS_MAX + 1) * MARKETS_MAX + 1;
     const { name } = this.markets.collection;
-    const cursor = await this.database.read(budgetMs, async (attempt) => {
-      const reply = await attempt.command({
+    return this.database.read(budgetMs, async (attempt) => {
+      const { cursor } = await attempt.command({
         find: name,
         filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
         sort: { _id: 1 },
@@ -102,25 +117,22 @@ export class ScopeLoader implements ChangeListener {
         batchSize: limit,
         readConcern: { level: 'snapshot', afterClusterTime },
       });
-      attempt.killCursor(reply['cursor'].id, name);
-      return reply['cursor'];
+      if (inOneReply) attempt.killCursor(cursor.id, name);
+      const isCut = inOneReply && String(cursor.id) !== '0';
+      const documents = inOneReply ? cursor.firstBatch : await attempt.restOf(cursor);
+      return {
+        // There is no time to go by while there is no collection: nothing was in it then.
+        asOf: cursor.atClusterTime ?? afterClusterTime,
+        documents: byScopeKey<Document>(documents),
+        isWhole: !isCut && documents.length < limit,
+      };
     });
-    // There is no time to go by while there is no collection: nothing was in it then.
-    const asOf: Timestamp = cursor.atClusterTime ?? afterClusterTime;
-    const isWhole = String(cursor.id) === '0';
-    const fits = isWhole && cursor.firstBatch.length < limit;
-    return { asOf, documents: fits ? cursor.firstBatch : undefined };
   }
 }
 
-function makeScope(scope: Scope, snapshot: Snapshot, isOnlyOne: boolean): CachedScope | Unfit {
-  const { asOf, documents } = snapshot;
-  if (!documents) return 'too large';
-  const key = scopeKey(scope);
-  const own = isOnlyOne
-    ? documents
-    : documents.filter((document) => scopeKeysOf(document).includes(key));
-  if (own.length > MARKETS_MAX) return 'too large';
+function makeScope(scope: Scope, { asOf, documents, isWhole }: Snapshot): CachedScope | Unfit {
+  const own = documents.get(scopeKey(scope)) ?? [];
+  if (!isWhole || own.length > MARKETS_MAX) return 'too large';
   const markets: CachedMarket[] = [];
   for (const document of own) {
     const id = orderedIdOf(document['_id']);

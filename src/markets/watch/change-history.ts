@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 
@@ -26,41 +27,41 @@ interface Piece {
  * Which markets changed, were removed or moved, by scope, over the last minutes: what is new since a position is
  * what is noted after it. It says of itself from when on it is complete.
  */
+@Injectable()
 export class ChangeHistory {
   private pieces: Piece[] = [];
   private bytes = 0;
   /** All changes after it are noted, but for those that `unknownAt` speaks of. */
-  private begin: Timestamp | undefined;
+  begin: Timestamp | undefined;
+  /** What was noted up to it has been dropped, in part or all. */
+  private droppedUpTo: Timestamp | undefined;
   /** The last change of which it is not known which scopes it concerned, beside those in memory. */
   private unknownAt: Timestamp | undefined;
 
-  /** Another one whenever something was dropped. */
-  private epoch = 0;
-
-  stateNow(): { readonly begin: Timestamp | undefined; readonly epoch: number } {
-    return { begin: this.begin, epoch: this.epoch };
-  }
-
-  /** Begins anew: nothing is known of what was up to a position. */
+  /** Begins anew at a position: what was before may be noted later. */
   startAt(position: Timestamp | undefined): void {
     this.pieces = [];
     this.bytes = 0;
     this.begin = position;
+    this.droppedUpTo = undefined;
     this.unknownAt = undefined;
-    this.epoch += 1;
   }
 
-  /**
-   * All that came after an earlier position has been noted, too.
-   * @param epoch as it was when noting began: what was dropped meanwhile may be part of it
-   */
-  extendTo(earlier: Timestamp, epoch: number): void {
-    if (epoch === this.epoch && this.begin?.greaterThan(earlier)) this.begin = earlier;
+  /** Nothing that was up to a position says anything any more. */
+  dropUpTo(position: Timestamp): void {
+    this.startAt(position);
+    this.droppedUpTo = position;
+  }
+
+  /** All that came after an earlier position has been noted, too. */
+  extendTo(earlier: Timestamp): void {
+    const from = newest(earlier, this.droppedUpTo);
+    if (this.begin?.greaterThan(from)) this.begin = from;
   }
 
   /** A change that may have concerned scopes that nobody can name. */
   noteUnknown(clusterTime: Timestamp): void {
-    if (!this.unknownAt?.greaterThan(clusterTime)) this.unknownAt = clusterTime;
+    this.unknownAt = newest(clusterTime, this.unknownAt);
   }
 
   /** @param idKey as in `OrderedId` */
@@ -85,9 +86,9 @@ export class ChangeHistory {
   since(scope: CachedScope, position: Timestamp): Set<string> | undefined {
     if (!this.covers(scope, position)) return undefined;
     const ids = new Set<string>();
-    for (const { scopes, newest } of this.pieces) {
-      if (!newest.greaterThan(position)) continue;
-      for (const [idKey, at] of scopes.get(scope.key) ?? []) {
+    for (const piece of this.pieces) {
+      if (!piece.newest.greaterThan(position)) continue;
+      for (const [idKey, at] of piece.scopes.get(scope.key) ?? []) {
         if (at.greaterThan(position)) ids.add(idKey);
       }
     }
@@ -118,10 +119,14 @@ export class ChangeHistory {
       if (oldest === this.pieces.at(-1) || (!isOld && this.bytes <= BYTES_MAX)) return;
       this.pieces.shift();
       this.bytes -= oldest.bytes;
-      this.epoch += 1;
-      if (!this.begin?.greaterThan(oldest.newest)) this.begin = oldest.newest;
+      this.droppedUpTo = newest(oldest.newest, this.droppedUpTo);
+      this.begin = newest(this.droppedUpTo, this.begin);
     }
   }
+}
+
+function newest(one: Timestamp, other: Timestamp | undefined): Timestamp {
+  return other?.greaterThan(one) ? other : one;
 }
 
 function secondsOf(clusterTime: Timestamp): number {

@@ -10,7 +10,7 @@ const blind = { ageMs: Infinity, standing: { state: 'blind' }, position: undefin
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = new FeedCurrency(feed as ChangeFeed).reach(position);
+  const reached = new FeedCurrency(feed as ChangeFeed).reach({ after: position, leftMs: 1_000 });
   await delay(20);
   Object.assign(feed, begun);
   expect(await reached).toBe(true);
@@ -18,7 +18,7 @@ it('waits for a feed that begins only now', async () => {
 
 it('waits for none that has failed to', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = new FeedCurrency(feed as ChangeFeed).reach(position);
+  const reached = new FeedCurrency(feed as ChangeFeed).reach({ after: position, leftMs: 1_000 });
   await delay(20);
   feed.isStarting = false;
   expect(await reached).toBe(false);

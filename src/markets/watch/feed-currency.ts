@@ -13,9 +13,6 @@ const LATE_MAX_MS = 300;
 /** One that begins only now is waited for longer: without it a caller who comes back starts over. Milliseconds. */
 const STARTING_MAX_MS = 1_000;
 
-/** So is one that has not yet got to where a caller has been told of. Milliseconds. */
-const BEHIND_MAX_MS = 2_000;
-
 /** Whether memory can be believed, and as of when. */
 @Injectable()
 export class FeedCurrency {
@@ -42,25 +39,29 @@ export class FeedCurrency {
 
   /**
    * Waits a little for the feed to be current, and to have got to a position.
+   * @param question.after the position
    * @returns whether it is
    * @throws Problem when the position is still ahead
    */
-  async reach(position: Timestamp | undefined): Promise<boolean> {
+  async reach(question: {
+    readonly after: Timestamp | undefined;
+    readonly leftMs: number;
+  }): Promise<boolean> {
     const since = performance.now();
     for (;;) {
       const waited = performance.now() - since;
-      const isAhead = position !== undefined && this.isAhead(position);
+      const isAhead = this.isAhead(question.after);
       if (this.isCurrent && !isAhead) return true;
       const { isStarting, standing } = this.feed;
       if (isStarting && waited > STARTING_MAX_MS) return false;
       if (!isStarting && standing.state === 'blind') return false;
-      if (isAhead && waited > BEHIND_MAX_MS) throw behindCursor();
+      if (isAhead && question.leftMs < 0) throw behindCursor();
       if (!isAhead && !isStarting && waited > LATE_MAX_MS) return false;
       await delay(LOOK_EVERY_MS);
     }
   }
 
-  private isAhead(position: Timestamp): boolean {
-    return !this.position || position.greaterThan(this.position);
+  private isAhead(position: Timestamp | undefined): boolean {
+    return position !== undefined && !(this.position && position.lessThanOrEqual(this.position));
   }
 }

@@ -1,8 +1,10 @@
 import type { Response } from 'express';
 import type { Timestamp } from 'mongodb';
 import type { StreamOutcome } from '../../http/api-request.js';
+import { EventWriter } from './event-writer.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
+import type { ScopeWatcher } from './wakes.js';
 import type { WatchCuts } from './watch-cuts.js';
 import type { Watch } from './watch.js';
 
@@ -28,100 +30,102 @@ export interface StreamContext {
   readonly ended: (stream: MarketStream) => void;
 }
 
+/** What waits to be told: since when, and up to when everything was told at that moment. */
+interface News {
+  readonly since: number;
+  readonly provenBefore: number;
+  commits: number;
+}
+
 /**
  * One caller's stream. It has a position and no queue: what is new since then is cut when its socket takes it, so that
  * a slow reader gets the newest state.
  */
-export class MarketStream implements StreamOutcome {
-  readonly openedAt = performance.now();
+export class MarketStream implements StreamOutcome, ScopeWatcher {
+  private readonly writer: EventWriter;
   private readonly endsAt: number;
-  /** Of each id, where the snapshot or what was missed was cut. */
-  private readonly cutAt: Timestamp[] = [];
+  /** Ids of which the caller has got what it lacked. */
+  private introduced = 0;
   private isWhole = false;
+  /** Everything up to it was told; before that is so, where the telling began. */
   private position: Timestamp | undefined;
-  /** When it last became known that there is something new; nothing new: undefined. */
-  private newSince: number | undefined;
-  /** Up to when everything was told at that moment. */
-  private wholeUntil = -Infinity;
-  /** Commits that wait to be told. */
-  private waiting = 0;
-  private blockedSince: number | undefined;
-  private lastEventAt = -Infinity;
+  private news: News | undefined;
   private lastNewsAt = -Infinity;
+  private mayHaveGrown = false;
   private isLate = false;
   private provenAt: number;
   private timer: NodeJS.Timeout | undefined;
   reason: StreamEnd | undefined;
-  events = 0;
 
   constructor(
     readonly options: StreamOptions,
     private readonly context: StreamContext,
   ) {
     const { livesMs, livesVary } = context.times;
-    this.endsAt = this.openedAt + livesMs * (1 + livesVary * (2 * Math.random() - 1));
+    this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
     this.provenAt = context.provenAt();
-    options.response.on('drain', () => {
-      this.blockedSince = undefined;
-      this.pump();
-    });
+    this.writer = new EventWriter(options.response, () => this.pump());
+  }
+
+  get events(): number {
+    return this.writer.events;
   }
 
   begin(): void {
-    this.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
+    this.writer.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
   }
 
-  /**
-   * Something of it is changing.
-   * @param before where the feed was before
-   */
-  markNew(before: Timestamp | undefined): void {
-    this.waiting += 1;
-    if (this.newSince !== undefined || !this.isWhole) return;
-    this.newSince = performance.now();
-    this.wholeUntil = this.context.provenAt();
-    if (before) this.position = before;
+  /** Something of it is changing. */
+  markNew(): void {
+    this.mayHaveGrown = true;
+    if (!this.isWhole) return;
+    if (!this.news) {
+      const { cuts, provenAt } = this.context;
+      this.news = { since: performance.now(), provenBefore: provenAt(), commits: 0 };
+      this.position = cuts.position ?? this.position;
+    }
+    this.news.commits += 1;
   }
 
   /** Writes what there is to tell, if the socket takes it. */
   pump(): void {
-    if (this.reason !== undefined || this.blockedSince !== undefined) return;
+    if (this.reason !== undefined || this.writer.isBlocked) return;
     if (!this.context.cuts.canCut(this.options.watch)) return;
     if (!this.isWhole) this.introduce();
-    else if (this.newSince !== undefined) this.tellNew();
+    else if (this.news) this.tellNews(this.news);
   }
 
   tick(now: number): void {
-    const { times } = this.context;
-    if (this.reason !== undefined) return;
-    if (this.blockedSince !== undefined && now - this.blockedSince > times.unreadMs) {
+    const { cuts, times } = this.context;
+    if (this.writer.isUnread(now, times.unreadMs)) {
       this.reason = 'unread';
       this.options.response.destroy();
       return;
     }
     this.pump();
-    if (this.context.cuts.canCut(this.options.watch)) this.provenAt = this.context.provenAt();
+    if (cuts.canCut(this.options.watch)) this.provenAt = this.context.provenAt();
     const lateMs = now - this.provenAt;
-    if (now > this.endsAt) this.end('age');
-    else if (this.blockedSince !== undefined) return;
+    if (this.mayHaveGrown && cuts.isOver(this.options.watch)) this.end('size');
+    else if (now > this.endsAt) this.end('age');
+    else if (this.writer.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
     else if (lateMs > times.lateAfterMs) this.tellLate(now, lateMs);
-    else if (this.isLate || now - this.lastEventAt >= times.currentEveryMs) this.tellCurrent();
+    else if (this.isLate || now - this.writer.lastAt >= times.currentEveryMs) this.tellCurrent();
+    this.mayHaveGrown = false;
   }
 
   /** Tells why, as the last event; who does not read it is cut before long. */
   end(reason: EndReason): void {
     if (this.reason !== undefined) return;
-    this.write(streamEvents.end(reason));
-    this.reason = reason;
-    clearTimeout(this.timer);
-    this.options.response.end();
+    this.writer.end(streamEvents.end(reason));
+    this.over(reason);
     this.context.ended(this);
   }
 
-  closed(): void {
-    this.reason ??= 'left';
+  /** To be called when its connection is gone, or its last event written. */
+  over(reason: StreamEnd = 'left'): void {
+    this.reason ??= reason;
     clearTimeout(this.timer);
   }
 
@@ -129,28 +133,25 @@ export class MarketStream implements StreamOutcome {
   private introduce(): void {
     const { cuts } = this.context;
     const { watch, since } = this.options;
-    for (const [index, key] of watch.keys.entries()) {
-      if (this.cutAt[index]) continue;
-      if (!cuts.position || this.blockedSince !== undefined) return;
-      const group = cuts.group(watch, key, since);
-      this.cutAt[index] = cuts.position;
-      if (group) this.write(streamEvents.changes([group]));
+    this.position ??= cuts.position;
+    for (const key of watch.keys.slice(this.introduced)) {
+      if (this.writer.isBlocked) return;
+      const groups = cuts.groups(watch, since, [key]);
+      if (groups.length > 0) this.writer.write(streamEvents.changes(groups));
+      this.introduced += 1;
     }
-    if (this.blockedSince !== undefined) return;
-    const changedMeanwhile = watch.keys
-      .map((key, index) => cuts.group(watch, key, this.cutAt[index]))
-      .filter((group) => group !== undefined);
-    if (changedMeanwhile.length > 0) this.write(streamEvents.changes(changedMeanwhile));
+    if (this.writer.isBlocked) return;
+    const changedMeanwhile = cuts.groups(watch, this.position);
+    if (changedMeanwhile.length > 0) this.writer.write(streamEvents.changes(changedMeanwhile));
     this.isWhole = true;
     this.position = cuts.position;
-    this.waiting = 0;
     this.tellCurrent();
   }
 
-  private tellNew(): void {
+  private tellNews({ since, commits }: News): void {
     const now = performance.now();
     const dueInMs = this.lastNewsAt + this.options.conflateMs - now;
-    if (this.options.conflateMs > 0 && dueInMs > 0) {
+    if (dueInMs > 0) {
       this.timer ??= setTimeout(() => {
         this.timer = undefined;
         this.pump();
@@ -160,36 +161,27 @@ export class MarketStream implements StreamOutcome {
     const { cuts } = this.context;
     const event = this.position && cuts.event(this.options.watch, this.position);
     this.position = cuts.position;
-    if (event) {
-      this.write(event);
-      this.lastNewsAt = now;
-      this.context.written({ commits: this.waiting, waitedMs: now - (this.newSince ?? now) });
-    }
-    this.newSince = undefined;
-    this.waiting = 0;
+    this.news = undefined;
+    if (!event) return;
+    this.writer.write(event);
+    this.lastNewsAt = now;
+    this.context.written({ commits, waitedMs: now - since });
   }
 
   private tellLate(now: number, ageMs: number): void {
-    if (this.isLate && now - this.lastEventAt < this.context.times.lateEveryMs) return;
+    if (this.isLate && now - this.writer.lastAt < this.context.times.lateEveryMs) return;
     this.isLate = true;
-    this.write(streamEvents.late(ageMs));
+    this.writer.write(streamEvents.late(ageMs));
   }
 
   /** How far it is: with what is held back for conflation, the age is that of the last cut. */
   private tellCurrent(): void {
     const { cuts, provenAt } = this.context;
     if (!this.isWhole || !cuts.canCut(this.options.watch)) return;
-    const isClean = this.newSince === undefined;
-    const position = isClean ? cuts.position : this.position;
+    const position = this.news ? this.position : cuts.position;
     if (!position) return;
-    const ageMs = performance.now() - (isClean ? provenAt() : this.wholeUntil);
+    const ageMs = performance.now() - (this.news?.provenBefore ?? provenAt());
     this.isLate = false;
-    this.write(streamEvents.current(ageMs, cuts.cursor(this.options.watch, position)));
-  }
-
-  private write(text: string): void {
-    this.lastEventAt = performance.now();
-    this.events += 1;
-    if (!this.options.response.write(text)) this.blockedSince ??= this.lastEventAt;
+    this.writer.write(streamEvents.current(ageMs, cuts.cursor(this.options.watch, position)));
   }
 }

@@ -7,16 +7,22 @@ import { changeOf } from '../../change-feed/change.js';
 import { ChangeStream, onlyFieldsBefore, type Batch } from '../../change-feed/change-stream.js';
 import { clusterTimeOf } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
-import { LiveScopes, type ChangeObserver } from '../cache/live-scopes.js';
 import { MarketChange } from '../cache/market-change.js';
 import { Market } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
-import { HistoryRecorder, noteIn } from './history-recorder.js';
+import { ChangeHistory } from './change-history.js';
+import { noteIn } from './market-notes.js';
+import type { WatchQuestion } from './watch-question.js';
 
 /** How far back the history is filled after a start, in seconds: first what callers who reconnect need. */
-const BACK_SECONDS = [30, 600];
+const RECENT_SECONDS = 30;
+const ALL_SECONDS = 600;
 
-const FEED_POLL_MS = 50;
+/** The feed itself goes first. Milliseconds. */
+const BEGIN_AFTER_MS = 50;
+
+/** Of a caller's time, what remains for the answer after waiting for the past. Milliseconds. */
+const ANSWER_MS = 300;
 
 /** What the history needs of an event: no more than that crosses the wire. */
 const SHAPE: readonly Document[] = [
@@ -36,67 +42,52 @@ const SHAPE: readonly Document[] = [
 
 /** Fills the history after a start with what happened before, from MongoDB's own log. */
 @Injectable()
-export class PastChanges implements ChangeObserver, OnApplicationShutdown {
+export class PastChanges implements OnApplicationShutdown {
   private readonly logger = new Logger(PastChanges.name);
-  private ended = false;
   private run = 0;
-  private soon: Promise<void> = Promise.resolve();
+  /** Resolves when callers who reconnect can be told what they missed, or never will be. */
+  recent: Promise<unknown> = Promise.resolve();
 
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
-    private readonly recorder: HistoryRecorder,
-    live: LiveScopes,
-  ) {
-    live.addObserver(this);
+    private readonly history: ChangeHistory,
+  ) {}
+
+  /** @param until a position up to which nothing is noted; undefined where there is no log */
+  fill(until: Timestamp | undefined): void {
+    const run = (this.run += 1);
+    if (!until) return;
+    this.recent = this.fillFrom(run, until, RECENT_SECONDS);
+    void this.recent.then(() => this.fillFrom(run, until, ALL_SECONDS));
   }
 
-  /** Resolves when callers who reconnect can be told what they missed, or never will be. */
-  get recent(): Promise<void> {
-    return this.soon;
-  }
-
-  told(): void {
-    // The recorder notes it.
-  }
-
-  forgotAll(): void {
-    this.run += 1;
-    this.soon = new Promise((resolve) => {
-      void this.fill(this.run, resolve).finally(resolve);
-    });
+  /** Waits, where a caller comes from a time before the process started, for what was then. */
+  async known({ since, leftMs }: WatchQuestion): Promise<void> {
+    const { begin } = this.history;
+    if (!since || (begin && !since.lessThan(begin)) || leftMs < ANSWER_MS) return;
+    await Promise.race([this.recent, delay(leftMs - ANSWER_MS, undefined, { ref: false })]);
   }
 
   onApplicationShutdown(): void {
-    this.ended = true;
+    this.run += 1;
   }
 
-  private isCurrent(run: number): boolean {
-    return !this.ended && run === this.run;
-  }
-
-  private async fill(run: number, firstDone: () => void): Promise<void> {
-    // The feed is about to say from when on it tells.
-    do await delay(FEED_POLL_MS);
-    while (this.isCurrent(run) && !this.recorder.state.begin);
-    const { begin: until, epoch } = this.recorder.state;
-    for (const seconds of BACK_SECONDS) {
-      const { begin } = this.recorder.state;
-      if (!until || !begin || begin.greaterThan(until) || !this.isCurrent(run)) return;
-      try {
-        await this.read(run, epoch, secondsBefore(until, seconds), begin);
-      } catch (error) {
-        if (!this.isCurrent(run)) return;
-        this.logger.warn({ err: error }, `What changed ${seconds} s ago is not known`);
-        return;
-      } finally {
-        firstDone();
-      }
+  private async fillFrom(run: number, until: Timestamp, seconds: number): Promise<void> {
+    await delay(BEGIN_AFTER_MS);
+    const { begin } = this.history;
+    // What was dropped since is too much to hold, or of another collection.
+    if (run !== this.run || !begin || begin.greaterThan(until)) return;
+    try {
+      await this.read(run, secondsBefore(until, seconds), begin);
+    } catch (error) {
+      if (run !== this.run) return;
+      this.logger.warn({ err: error }, `What changed ${seconds} s ago is not known`);
     }
   }
 
   /** Notes all changes after `from` up to `until`. */
-  private async read(run: number, epoch: number, from: Timestamp, until: Timestamp): Promise<void> {
+  private async read(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     const { name } = this.markets.collection;
     const session = this.database.connection.getClient().startSession({ causalConsistency: false });
     try {
@@ -104,13 +95,13 @@ export class PastChanges implements ChangeObserver, OnApplicationShutdown {
       const stream = await ChangeStream.open(this.database.db, session, [name], start, SHAPE);
       let batch = stream.first;
       let begin = from;
-      while (this.isCurrent(run)) {
+      while (run === this.run) {
         begin = this.note(batch, begin, until);
         if (!clusterTimeOf(batch.resumeToken).lessThan(until)) break;
         batch = await stream.next(1);
       }
       await stream.close();
-      if (this.isCurrent(run)) this.recorder.history.extendTo(begin, epoch);
+      if (run === this.run) this.history.extendTo(begin);
     } finally {
       await session.endSession().catch(() => undefined);
     }
@@ -126,9 +117,9 @@ export class PastChanges implements ChangeObserver, OnApplicationShutdown {
         begin = event.clusterTime;
         continue;
       }
-      noteIn(this.recorder.history, new MarketChange(told, event.clusterTime));
+      noteIn(this.history, new MarketChange(told, event.clusterTime));
       // Where it is now nobody kept.
-      if (told.kind === 'altered') this.recorder.history.noteUnknown(event.clusterTime);
+      if (told.kind === 'altered') this.history.noteUnknown(event.clusterTime);
     }
     return begin;
   }

@@ -2,22 +2,28 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
-import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
+import { meetsAll } from '../cache/cached-scope.js';
 import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
-import { meets } from '../market.filters.js';
 import { MARKET_PROJECTION, marketJson } from '../market-view.js';
 import { Market } from '../market.schema.js';
-import { scopeKey, scopeKeysOf } from '../scope.js';
+import { byScopeKey, scopeKey } from '../scope.js';
 import { FeedCurrency } from './feed-currency.js';
 import { resetGroup } from './group.js';
-import type { WatchState } from './watch-state.js';
-import { tooMuchData } from './watch-problems.js';
-import type { Watch } from './watch.js';
+import { demandFew } from './watch-problems.js';
+import type { WatchQuestion } from './watch-question.js';
 
 /** Where a cursor begins that nothing can be told since. */
 const NOWHERE = new Timestamp({ t: 0, i: 0 });
+
+/** What a caller is told: groups as JSON, all of one cluster time. */
+export interface WatchState {
+  readonly groups: readonly Buffer[];
+  readonly position: Timestamp;
+  /** Everything written earlier than so long ago is in it. Milliseconds. */
+  readonly ageMs: number;
+}
 
 /** Reads all of a watch from MongoDB, where memory can't tell: all groups of one state. */
 @Injectable()
@@ -28,36 +34,24 @@ export class ResetReader {
     private readonly currency: FeedCurrency,
   ) {}
 
-  /**
-   * @param after the cluster time of what the caller has seen
-   * @throws Problem when there is too much, or MongoDB can't answer (in time)
-   */
-  async read(watch: Watch, after: Timestamp | undefined): Promise<WatchState> {
+  /** @throws Problem when there is too much, or MongoDB can't answer (in time) */
+  async read(question: WatchQuestion): Promise<WatchState> {
     const askedAt = performance.now();
-    const { position, documents } = await this.find(watch, after);
-    let count = 0;
-    const groups = watch.scopes.map((scope) => {
-      const key = scopeKey(scope);
-      const own = documents.filter((document) => scopeKeysOf(document).includes(key));
-      if (own.length > MARKETS_MAX)
-        throw tooMuchData(scope, `has more than ${MARKETS_MAX} markets`);
-      count += own.length;
-      if (count > MARKETS_TOGETHER_MAX) {
-        throw tooMuchData(
-          scope,
-          `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`,
-        );
-      }
-      const matching = own.filter((document) =>
-        watch.conditions.every((condition) => meets(document, condition)),
-      );
+    const { scopes, conditions } = question.watch;
+    const { position, documents } = await this.find(question);
+    const byKey = byScopeKey(documents);
+    demandFew(scopes, (key) => byKey.get(key)?.length ?? 0);
+    const groups = scopes.map((scope) => {
+      const own = byKey.get(scopeKey(scope)) ?? [];
+      const matching = own.filter((document) => meetsAll(document, conditions));
       return resetGroup(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: performance.now() - askedAt };
   }
 
-  private find({ scopes, conditions, fitsMemory }: Watch, after: Timestamp | undefined) {
-    return this.database.read(READ_BUDGET_MS.markets, async (attempt) => {
+  private find({ watch, after, readMs }: WatchQuestion) {
+    const { scopes, conditions, fitsMemory } = watch;
+    return this.database.read(readMs, async (attempt) => {
       const position = await this.newestWrite(attempt);
       const afterClusterTime = position && after?.greaterThan(position) ? after : position;
       const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;

@@ -1,3 +1,5 @@
+import { withGroups } from './group.js';
+
 /** Why a stream ends, as its last event says. */
 export const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
 export type EndReason = (typeof END_REASONS)[number];
@@ -9,8 +11,8 @@ export type StreamEnd = (typeof STREAM_ENDS)[number];
 /** The events of a stream, as text/event-stream has them. A cursor makes an id, from which a caller resumes. */
 export const streamEvents = {
   retry: (ms: number) => `retry: ${ms}\n`,
-  changes: (groups: readonly string[], cursor?: string) =>
-    event('changes', `{"data":[${groups.join(',')}]}`, cursor),
+  changes: (groups: readonly Buffer[], cursor?: string) =>
+    withGroups(beforeData('changes', cursor), groups, '}\n\n'),
   current: (ageMs: number, cursor: string) => event('current', ageText(ageMs), cursor),
   late: (ageMs: number) => event('late', ageText(ageMs)),
   end: (reason: EndReason) => event('end', JSON.stringify({ reason })),
@@ -18,7 +20,11 @@ export const streamEvents = {
 
 /** @param data JSON, which has no line breaks */
 function event(name: string, data: string, cursor?: string): string {
-  return `event: ${name}\n${cursor === undefined ? '' : `id: ${cursor}\n`}data: ${data}\n\n`;
+  return `${beforeData(name, cursor)}${data}\n\n`;
+}
+
+function beforeData(name: string, cursor: string | undefined): string {
+  return `event: ${name}\n${cursor === undefined ? '' : `id: ${cursor}\n`}data: `;
 }
 
 function ageText(ageMs: number): string {

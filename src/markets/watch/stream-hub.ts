@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { FeedCurrency } from './feed-currency.js';
 import { MarketStream, type StreamContext, type StreamOptions } from './market-stream.js';
-import type { EndReason } from './stream-events.js';
 import { StreamTimes } from './stream-times.js';
 import { WatchCuts } from './watch-cuts.js';
 import { WatchedScopes } from './watched-scopes.js';
@@ -15,17 +14,10 @@ export interface StreamObserver {
   written(news: { readonly commits: number; readonly waitedMs: number }): void;
 }
 
-/** All open streams: wakes those that a commit concerns, and looks after them all. */
+/** All open streams, until they end: looks after them. */
 @Injectable()
 export class StreamHub implements BeforeApplicationShutdown {
   private readonly streams = new Set<MarketStream>();
-  /** Those that have not ended: their scopes stay in memory. */
-  private readonly holding = new Set<MarketStream>();
-  /** The streams of each scope. */
-  private readonly byScope = new Map<string, Set<MarketStream>>();
-  private readonly woken = new Set<MarketStream>();
-  /** Those that may have grown since they were looked at. */
-  private changed = new Set<MarketStream>();
   private readonly timers: NodeJS.Timeout[];
   private readonly context: StreamContext;
   private proven = -Infinity;
@@ -34,7 +26,7 @@ export class StreamHub implements BeforeApplicationShutdown {
 
   constructor(
     readonly times: StreamTimes,
-    private readonly cuts: WatchCuts,
+    cuts: WatchCuts,
     private readonly watched: WatchedScopes,
     private readonly currency: FeedCurrency,
     private readonly keys: KeyVerifier,
@@ -46,7 +38,6 @@ export class StreamHub implements BeforeApplicationShutdown {
       written: (news) => this.observer?.written(news),
       ended: (stream) => this.release(stream),
     };
-    watched.listener = (key) => this.wake(key);
     this.timers = [
       setInterval(() => this.tick(), times.tickMs).unref(),
       setInterval(() => void this.checkKeys(), times.checkKeysEveryMs).unref(),
@@ -61,35 +52,16 @@ export class StreamHub implements BeforeApplicationShutdown {
   open(options: StreamOptions): MarketStream {
     const stream = new MarketStream(options, this.context);
     this.streams.add(stream);
-    this.holding.add(stream);
-    this.watched.pin(options.watch);
-    for (const key of options.watch.keys) {
-      this.byScope.set(key, (this.byScope.get(key) ?? new Set()).add(stream));
-    }
+    this.watched.watch(stream, options.watch);
     this.observer?.opened();
     stream.begin();
     return stream;
   }
 
-  /** To be called once, when the connection is gone. */
+  /** To be called when the connection is gone. */
   close(stream: MarketStream): void {
-    stream.closed();
-    if (!this.streams.delete(stream)) return;
+    stream.over();
     this.release(stream);
-    this.observer?.ended(stream.reason ?? 'left');
-  }
-
-  /** An ended stream holds no memory, though its caller may be slow to read that. */
-  private release(stream: MarketStream): void {
-    if (!this.holding.delete(stream)) return;
-    this.woken.delete(stream);
-    const { watch } = stream.options;
-    this.watched.unpin(watch);
-    for (const key of watch.keys) {
-      const others = this.byScope.get(key);
-      others?.delete(stream);
-      if (others?.size === 0) this.byScope.delete(key);
-    }
   }
 
   /** Ends all streams, spread over a while, and opens no more. */
@@ -109,47 +81,21 @@ export class StreamHub implements BeforeApplicationShutdown {
     for (const stream of this.streams) stream.end('draining');
   }
 
+  /** An ended stream holds no memory, though its caller may be slow to read that. */
+  private release(stream: MarketStream): void {
+    if (!this.streams.delete(stream)) return;
+    this.watched.unwatch(stream, stream.options.watch);
+    this.observer?.ended(stream.reason ?? 'left');
+  }
+
   private provenAt(): number {
     this.proven = Math.max(this.proven, performance.now() - this.currency.ageMs);
     return this.proven;
   }
 
-  /** Commits that are told together make one event. */
-  private wake(scopeKey: string): void {
-    const before = this.cuts.position;
-    const concerned = this.byScope.get(scopeKey);
-    if (!concerned) return;
-    if (this.woken.size === 0) setImmediate(() => this.pump());
-    for (const stream of concerned) {
-      stream.markNew(before);
-      this.woken.add(stream);
-    }
-    if (!this.watched.makeRoom(new Set())) this.end(concerned, 'size');
-  }
-
-  private pump(): void {
-    const woken = [...this.woken];
-    this.woken.clear();
-    for (const stream of woken) {
-      stream.pump();
-      this.changed.add(stream);
-    }
-  }
-
   private tick(): void {
-    this.provenAt();
     const now = performance.now();
-    const { changed } = this;
-    this.changed = new Set();
-    this.end(
-      [...changed].filter(({ options }) => this.watched.isOver(options.watch)),
-      'size',
-    );
     for (const stream of this.streams) stream.tick(now);
-  }
-
-  private end(streams: Iterable<MarketStream>, reason: EndReason): void {
-    for (const stream of streams) stream.end(reason);
   }
 
   private async checkKeys(): Promise<void> {
@@ -160,9 +106,6 @@ export class StreamHub implements BeforeApplicationShutdown {
   /** A key that can't be checked ends nothing. */
   private async checkKey(id: string): Promise<void> {
     if ((await this.keys.recheck(id)) !== false) return;
-    this.end(
-      [...this.streams].filter(({ options }) => options.keyId === id),
-      'key',
-    );
+    for (const stream of this.streams) if (stream.options.keyId === id) stream.end('key');
   }
 }

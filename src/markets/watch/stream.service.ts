@@ -3,20 +3,11 @@ import type { Response } from 'express';
 import type { ApiRequest, Caller } from '../../http/api-request.js';
 import { overloaded } from '../../http/overload/overloaded.js';
 import { answerHeadersOf } from '../../http/response-headers.js';
-import { ChangesService } from './changes.service.js';
-import type { Cursor } from './cursor.js';
-import { FeedCurrency } from './feed-currency.js';
 import { StreamHub } from './stream-hub.js';
 import { StreamLimits } from './stream-limits.js';
-import { noChangeFeed } from './watch-problems.js';
-import { WatchedScopes } from './watched-scopes.js';
-import type { Watch } from './watch.js';
-
-export interface StreamWish {
-  readonly watch: Watch;
-  readonly cursor: Cursor | undefined;
-  readonly conflateMs: number;
-}
+import { WatchOpening } from './watch-opening.js';
+import { noStream } from './watch-problems.js';
+import type { WatchQuestion } from './watch-question.js';
 
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -30,45 +21,38 @@ export class StreamService {
   constructor(
     private readonly limits: StreamLimits,
     private readonly hub: StreamHub,
-    private readonly watched: WatchedScopes,
-    private readonly currency: FeedCurrency,
-    private readonly changes: ChangesService,
+    private readonly opening: WatchOpening,
   ) {}
 
   /** @throws Problem */
-  async open(request: ApiRequest, response: Response, wish: StreamWish): Promise<void> {
-    const giveBack = this.limits.take(request.apiKey as Caller);
+  async open(
+    request: ApiRequest,
+    response: Response,
+    question: WatchQuestion,
+    conflateMs: number,
+  ): Promise<void> {
+    const { apiKey } = request;
+    const giveBack = this.limits.take(apiKey as Caller);
     // It may be gone before there is anything to stream.
     response.once('close', giveBack);
     try {
-      await this.prepare(wish);
+      await this.prepare(question);
     } catch (error) {
       giveBack();
       throw error;
     }
     if (response.closed || request.socket.destroyed) return;
-    this.start(request, response, wish);
-  }
-
-  private async prepare({ watch, cursor }: StreamWish): Promise<void> {
-    if (this.hub.isDraining) throw overloaded();
-    if (!(await this.currency.reach(cursor?.position))) throw noChangeFeed();
-    if (!(await this.watched.lease(watch))) throw noChangeFeed();
-    await this.changes.knowPast(cursor?.position);
-    if (this.hub.isDraining) throw overloaded();
-  }
-
-  private start(request: ApiRequest, response: Response, wish: StreamWish): void {
-    const { watch, cursor, conflateMs } = wish;
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
-    const stream = this.hub.open({
-      watch,
-      response,
-      keyId: request.apiKey?.id ?? '',
-      since: cursor?.watchHash === watch.hash ? cursor.position : undefined,
-      conflateMs,
-    });
+    const { watch, since } = question;
+    const stream = this.hub.open({ watch, response, keyId: apiKey?.id ?? '', since, conflateMs });
     request.stream = stream;
     response.once('close', () => this.hub.close(stream));
+  }
+
+  private async prepare(question: WatchQuestion): Promise<void> {
+    if (this.hub.isDraining) throw overloaded();
+    const untold = await this.opening.open(question);
+    if (untold) throw noStream(untold);
+    if (this.hub.isDraining) throw overloaded();
   }
 }

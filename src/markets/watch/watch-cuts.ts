@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
+import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
+import { ChangeHistory } from './change-history.js';
 import { writeCursor } from './cursor.js';
 import { FeedCurrency } from './feed-currency.js';
 import { groupSince } from './group.js';
-import { HistoryRecorder } from './history-recorder.js';
 import { streamEvents } from './stream-events.js';
 import { WatchedScopes } from './watched-scopes.js';
 import type { Watch } from './watch.js';
@@ -11,13 +12,13 @@ import type { Watch } from './watch.js';
 /** Cuts what is new out of the watched scopes: once for all streams that ask for the same. */
 @Injectable()
 export class WatchCuts {
-  private readonly made = new Map<string, string | undefined>();
+  private readonly events = new Map<string, Buffer | undefined>();
   private madeAt: Timestamp | undefined;
 
   constructor(
     private readonly watched: WatchedScopes,
     private readonly currency: FeedCurrency,
-    private readonly recorder: HistoryRecorder,
+    private readonly history: ChangeHistory,
   ) {}
 
   get position(): Timestamp | undefined {
@@ -29,35 +30,43 @@ export class WatchCuts {
     return this.position !== undefined && keys.every((key) => this.watched.get(key) !== undefined);
   }
 
-  cursor(watch: Watch, position: Timestamp): string {
-    return writeCursor({ position, watchHash: watch.hash });
+  /** Whether a watch has grown above what may be watched. */
+  isOver({ keys }: Watch): boolean {
+    const lengths = keys.map((key) => this.watched.get(key)?.length ?? 0);
+    const all = lengths.reduce((sum, length) => sum + length, 0);
+    return all > MARKETS_TOGETHER_MAX || lengths.some((length) => length > MARKETS_MAX);
   }
 
-  group(watch: Watch, key: string, since: Timestamp | undefined): string | undefined {
-    const scope = this.watched.get(key);
-    return scope && groupSince(scope, watch.conditions, this.recorder.history, since);
+  cursor({ hash }: Watch, position: Timestamp): string {
+    return writeCursor({ position, watchHash: hash });
+  }
+
+  /** What is new under the ids of a watch that have news, or under some of them. */
+  groups(watch: Watch, since: Timestamp | undefined, keys = watch.keys): Buffer[] {
+    return keys
+      .map((key) => this.watched.get(key))
+      .map((scope) => scope && groupSince(scope, watch.conditions, this.history, since))
+      .filter((group) => group !== undefined);
   }
 
   /** The event with what is new since a position; undefined when nothing is. */
-  event(watch: Watch, since: Timestamp): string | undefined {
+  event(watch: Watch, since: Timestamp): Buffer | undefined {
     const { position } = this;
     if (!position) return undefined;
     this.forgetOld(position);
     const wanted = `${watch.signature} ${since.toBigInt()}`;
-    if (this.made.has(wanted)) return this.made.get(wanted);
-    const groups = watch.keys
-      .map((key) => this.group(watch, key, since))
-      .filter((group) => group !== undefined);
+    if (this.events.has(wanted)) return this.events.get(wanted);
+    const groups = this.groups(watch, since);
     const event =
       groups.length > 0 ? streamEvents.changes(groups, this.cursor(watch, position)) : undefined;
-    this.made.set(wanted, event);
+    this.events.set(wanted, event);
     return event;
   }
 
   /** What was made holds for one position of the feed. */
   private forgetOld(position: Timestamp): void {
     if (this.madeAt?.equals(position)) return;
-    this.made.clear();
+    this.events.clear();
     this.madeAt = position;
   }
 }

@@ -1,10 +1,24 @@
 import { Problem } from '../../http/problem.js';
-import { SCOPE_FIELDS, type Scope } from '../scope.js';
+import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
+import { SCOPE_FIELDS, scopeKey, type Scope } from '../scope.js';
 
 const RETRY_SOON = { headers: { 'Retry-After': '1' } };
 
-/** @param scope the one that is too large, or with which all together are */
-export function tooMuchData(scope: Scope, detail: string): Problem {
+const TOO_MANY = `has more than ${MARKETS_MAX} markets`;
+const TOO_MANY_TOGETHER = `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`;
+
+/** @throws Problem naming the first id that has too many markets, or with which all together have */
+export function demandFew(scopes: readonly Scope[], countOf: (key: string) => number): void {
+  let together = 0;
+  for (const scope of scopes) {
+    const count = countOf(scopeKey(scope));
+    if (count > MARKETS_MAX) throw tooMuchData(scope, TOO_MANY);
+    together += count;
+    if (together > MARKETS_TOGETHER_MAX) throw tooMuchData(scope, TOO_MANY_TOGETHER);
+  }
+}
+
+function tooMuchData(scope: Scope, detail: string): Problem {
   const [name = ''] = SCOPE_FIELDS.filter((field) => scope[field] !== undefined);
   const id = JSON.stringify(scope[name as keyof Scope]);
   return new Problem('too_much_data', `${name} ${id}: ${detail}`, {
@@ -20,10 +34,18 @@ export function tooManyStreams(limit: number): Problem {
   );
 }
 
-export function noChangeFeed(): Problem {
+/** Why memory can't tell what changes. */
+const UNTOLD = {
+  blind: 'MongoDB tells no changes at present',
+  unordered:
+    'Some ids, of those asked for or of the markets found, are of a kind that can’t be streamed',
+} as const;
+export type Untold = keyof typeof UNTOLD;
+
+export function noStream(why: Untold): Problem {
   return new Problem(
     'changes_unavailable',
-    'MongoDB tells no changes at present: ask /v1/markets/changes instead.',
+    `${UNTOLD[why]}: ask /v1/markets/changes instead.`,
     RETRY_SOON,
   );
 }

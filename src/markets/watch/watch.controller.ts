@@ -11,6 +11,7 @@ import { ChangesService } from './changes.service.js';
 import { readCursor } from './cursor.js';
 import { StreamService } from './stream.service.js';
 import { StreamQuery, WatchQuery } from './watch-query.dto.js';
+import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
 
 @ApiTags('Markets')
@@ -29,8 +30,7 @@ export class WatchController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const watch = await this.accept(request, query);
-    const body = await this.changes.answer(watch, readCursor(query.since));
+    const body = await this.changes.answer(await this.accept(request, query, query.since));
     await sendBody(request, response, new JsonBody(body), ['Cache-Control', 'private, no-store']);
   }
 
@@ -42,15 +42,18 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const { since, lastEventId, conflateMs } = query;
-    const cursor = readCursor(lastEventId ?? since);
-    const watch = await this.accept(request, query);
-    await this.streams.open(request, response, { watch, cursor, conflateMs });
+    const question = await this.accept(request, query, lastEventId ?? since);
+    await this.streams.open(request, response, question, conflateMs);
   }
 
-  /** What is watched, once it is paid for. */
-  private async accept(request: ApiRequest, query: WatchQuery): Promise<Watch> {
+  /** What is asked, once it is paid for. */
+  private async accept(
+    request: ApiRequest,
+    query: WatchQuery,
+    cursor: string | undefined,
+  ): Promise<WatchQuestion> {
     const watch = new Watch(query.ids, query);
     await this.limit.charge(request, watch.cost);
-    return watch;
+    return new WatchQuestion(watch, readCursor(cursor), request.startedAt);
   }
 }

@@ -1,0 +1,39 @@
+import type { Response } from 'express';
+
+/** Writes the events of a stream. After one that the socket did not take whole, its reader has to catch up. */
+export class EventWriter {
+  private blockedSince: number | undefined;
+  /** Monotonic time of the last event. */
+  lastAt = -Infinity;
+  events = 0;
+
+  constructor(
+    private readonly response: Response,
+    drained: () => void,
+  ) {
+    response.on('drain', () => {
+      this.blockedSince = undefined;
+      drained();
+    });
+  }
+
+  get isBlocked(): boolean {
+    return this.blockedSince !== undefined;
+  }
+
+  write(event: string | Buffer): void {
+    this.lastAt = performance.now();
+    this.events += 1;
+    if (!this.response.write(event)) this.blockedSince ??= this.lastAt;
+  }
+
+  /** Whether its reader has left it unread for longer than that. */
+  isUnread(now: number, forMs: number): boolean {
+    return this.blockedSince !== undefined && now - this.blockedSince > forMs;
+  }
+
+  end(event: string): void {
+    this.write(event);
+    this.response.end();
+  }
+}
