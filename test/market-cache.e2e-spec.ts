@@ -179,7 +179,7 @@ describe('MarketCache', () => {
       await bench.told();
       await bench.failPoint(hanging, 'alwaysOn', { nss: bench.markets.namespace });
       // With the time of a look-up, it would give up before the feed begins again.
-      const load = bench.service.app.get(ScopeLoader).load([scope], 10_000, () => undefined);
+      const load = bench.service.app.get(ScopeLoader).load([scope], patient, () => undefined);
       await until(() => bench.isHanging(hanging));
       const failCommands = ['aggregate', 'getMore'];
       await bench.failPoint('failCommand', 'alwaysOn', {
@@ -215,7 +215,7 @@ describe('MarketCache', () => {
       await bench.markets.insertMany(Array.from({ length: 17 }, () => stored({ ...scope, name })));
       await bench.told();
       // With the time of a look-up, a busy machine would give up before the first reply.
-      const load = bench.service.app.get(ScopeLoader).load([scope], 10_000, () => undefined);
+      const load = bench.service.app.get(ScopeLoader).load([scope], patient, () => undefined);
       const unfit = expect.objectContaining({ unfit: 'too large' });
       expect(await load).toEqual(new Map([[scopeKey(scope), unfit]]));
       await until(async () => (await idleCursors(bench.client)) === 0);
