@@ -3,6 +3,7 @@ import { InjectModel } from '@nestjs/mongoose';
 import { Timestamp, type Document } from 'mongodb';
 import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { changeOf } from '../../change-feed/change.js';
 import { ChangeStream, onlyFieldsBefore, type Batch } from '../../change-feed/change-stream.js';
 import { clusterTimeOf } from '../../change-feed/cluster-time.js';
@@ -18,8 +19,7 @@ import type { WatchQuestion } from './watch-question.js';
 const RECENT_SECONDS = 30;
 const ALL_SECONDS = 600;
 
-/** The feed itself goes first. Milliseconds. */
-const BEGIN_AFTER_MS = 50;
+const FEED_POLL_MS = 50;
 
 /** Of a caller's time, what remains for the answer after waiting for the past. Milliseconds. */
 const ANSWER_MS = 300;
@@ -52,6 +52,7 @@ export class PastChanges implements OnApplicationShutdown {
     @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
     private readonly history: ChangeHistory,
+    private readonly feed: ChangeFeed,
   ) {}
 
   /** @param until a position up to which nothing is noted; undefined where there is no log */
@@ -74,7 +75,9 @@ export class PastChanges implements OnApplicationShutdown {
   }
 
   private async fillFrom(run: number, until: Timestamp, seconds: number): Promise<void> {
-    await delay(BEGIN_AFTER_MS);
+    // Where the feed itself can't read MongoDB's log, nobody can.
+    do await delay(FEED_POLL_MS);
+    while (run === this.run && this.feed.ageMs === Infinity);
     const { begin } = this.history;
     // What was dropped since is too much to hold, or of another collection.
     if (run !== this.run || !begin || begin.greaterThan(until)) return;
