@@ -19,7 +19,7 @@ const SMALLER_SIZES = [100_000, 1_000_000];
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-async function bench(mongo: BenchMongo, { markets, quick, docs }: Wishes): Promise<void> {
+async function bench(mongo: BenchMongo, { markets, rounds, quick, docs }: Wishes): Promise<void> {
   const smaller: SeededDatabase[] = [];
   for (const size of SMALLER_SIZES.filter((each) => docs && each < markets)) {
     smaller.push(await mongo.seed(size, say));
@@ -29,7 +29,8 @@ async function bench(mongo: BenchMongo, { markets, quick, docs }: Wishes): Promi
 
   await checkAgreement(database);
   const ceiling = await measureCeiling(database);
-  const pace = quick ? QUICK_PACE : FULL_PACE;
+  const usual = quick ? QUICK_PACE : FULL_PACE;
+  const pace = { ...usual, rounds: rounds ?? usual.rounds };
   const samples = await runRounds(mongo, database, pace, say);
   const memoryMb = await measureMemory(mongo, database, pace);
   const sizes = docs ? await measureSizeCurve(mongo, [...smaller, database], pace, say) : [];

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 
-const USAGE = `Usage: npm run bench -- [--markets 1000000] [--quick] [--docs]
+const USAGE = `Usage: npm run bench -- [--markets 1000000] [--rounds 5] [--quick] [--docs]
 
   --markets N  so many markets in the database
+  --rounds N   so many rounds in place of the usual five
   --quick      few and short rounds: a first idea
   --docs       measure the curves, too, and write docs/performance.md with its pictures
 
@@ -17,16 +18,21 @@ const MARKETS_MAX = 100_000_000;
 /** What the command line asks for. */
 export interface Wishes {
   readonly markets: number;
+  /** Unset: as many as is usual. */
+  readonly rounds: number | undefined;
   readonly quick: boolean;
   readonly docs: boolean;
 }
 
 /** Ends the process with a word on the usage where that is asked for, or not kept to. */
 export function readWishes(): Wishes {
-  const { markets, quick, docs, help } = parsed();
+  const { markets, rounds, quick, docs, help } = parsed();
   const isUsable =
-    Number.isSafeInteger(markets) && markets >= MARKETS_MIN && markets <= MARKETS_MAX;
-  if (!help && isUsable) return { markets, quick, docs };
+    Number.isSafeInteger(markets) &&
+    markets >= MARKETS_MIN &&
+    markets <= MARKETS_MAX &&
+    (rounds === undefined || rounds >= 1);
+  if (!help && isUsable) return { markets, rounds, quick, docs };
   process.stderr.write(USAGE);
   return process.exit(help ? 0 : 2);
 }
@@ -36,13 +42,15 @@ function parsed() {
     const { values } = parseArgs({
       options: {
         markets: { type: 'string', default: '1000000' },
+        rounds: { type: 'string' },
         quick: { type: 'boolean', default: false },
         docs: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
-    return { ...values, markets: Number(values.markets) };
+    const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+    return { ...values, markets: Number(values.markets), rounds };
   } catch {
-    return { markets: NaN, quick: false, docs: false, help: false };
+    return { markets: NaN, rounds: undefined, quick: false, docs: false, help: false };
   }
 }
