@@ -27,14 +27,21 @@ function boolean(text: string): boolean {
   return oneOf('true', 'false')(text) === 'true';
 }
 
+/** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
+const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
+
 function mongodbUri(text: string): string {
+  let client: MongoClient;
   try {
     // The driver's own parser decides; nothing connects before `connect()`.
-    void new MongoClient(text);
-    return text;
+    client = new MongoClient(text);
   } catch {
     throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
   }
+  if (NOT_IN_DATABASE_NAMES.test(client.options.dbName)) {
+    throw new SettingFault('must name a database as MongoDB allows: without . $ / \\ or spaces');
+  }
+  return text;
 }
 
 function redisUrl(text: string): string {

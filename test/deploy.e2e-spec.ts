@@ -204,6 +204,11 @@ describe('The settings that are shipped', () => {
       expect(known).toEqual(expect.arrayContaining(named));
     },
   );
+
+  it('trust the one proxy in front, behind which all callers would else have one address', async () => {
+    const text = await readFile('deploy/kubernetes/base/kustomization.yaml', 'utf8');
+    expect(text).toMatch(/^ +- TRUST_PROXY=1$/m);
+  });
 });
 
 describe('The version that is shipped', () => {

@@ -50,9 +50,9 @@ function aRequest(headers = '', path = PATH): string {
 }
 
 /** More requests than may wait, all at the same time: they are there when the server next looks at its sockets. */
-async function flood(headers = ''): Promise<RawAnswer[]> {
+async function flood(headers = '', path = PATH): Promise<RawAnswer[]> {
   const sockets = await openSockets(server(), CONNECTIONS);
-  const bytes = aRequest(headers);
+  const bytes = aRequest(headers, path);
   for (const socket of sockets) socket.write(bytes, 'latin1');
   pause();
   const answers = (await Promise.all(sockets.map((socket) => readAnswers(socket)))).flat();
@@ -105,6 +105,11 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   expect(warnings.length).toBeLessThan(10);
   // All is as before.
   await service.get(PATH).expect(200);
+});
+
+it('refuses what only begins like the path of a probe', async () => {
+  const answers = await flood('', '/health/live/x');
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 503]));
 });
 
 it('keeps a sane request id of one that it refuses', async () => {

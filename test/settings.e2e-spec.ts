@@ -53,6 +53,12 @@ it('defaults are values that the settings may be given', async () => {
   expect(loadConfig(Object.fromEntries(defaults))).toEqual(new Config());
 });
 
+it.each(['a.b', 'a%20b', 'a$b'])('a database can not be named %s', (name) => {
+  expect(() => loadConfig({ MONGODB_URI: `mongodb://127.0.0.1/${name}` })).toThrow(
+    'MONGODB_URI must name a database',
+  );
+});
+
 /** The settings in the order of their declaration, with their comments. */
 async function readConfig(): Promise<Documented[]> {
   const source = await readFile('src/config.ts', 'utf8');

@@ -109,6 +109,7 @@ describe('GET /metrics', () => {
   it('answers HEAD, and refuses other methods with a problem', async () => {
     const head = await supertest(service.url).head('/metrics').expect(200);
     expect(head.text).toBeUndefined();
+    expect(Number(head.headers['content-length'])).toBeGreaterThan(1_000);
     const post = await supertest(service.url).post('/metrics').expect(405);
     expect(post.headers).toMatchObject({
       allow: 'GET, HEAD',

@@ -25,7 +25,11 @@ export class MetricsController {
   @ApiProblems('invalid_request', 'method_not_allowed', 'internal_error')
   async scrape(@Res() response: Response): Promise<void> {
     const text = await this.metrics.text();
-    response.set({ 'Content-Type': this.metrics.contentType, 'Cache-Control': 'no-store' });
+    response.set({
+      'Content-Type': this.metrics.contentType,
+      'Content-Length': String(Buffer.byteLength(text)),
+      'Cache-Control': 'no-store',
+    });
     response.end(text);
   }
 }

@@ -6,7 +6,16 @@ const REQUEST_BUCKETS = [
 ];
 
 /** Why keys are refused, as in the log. */
-const AUTH_FAILURES = ['none', 'empty', 'malformed', 'unknown', 'revoked', 'expired'];
+const AUTH_FAILURES = [
+  'none',
+  'empty',
+  'malformed',
+  'unknown',
+  'revoked',
+  'expired',
+  'unreadable',
+  'demo',
+];
 
 /** Whose limit a request ran into: its key's, or that of the address for refused keys. */
 const LIMITS = ['key', 'address'];

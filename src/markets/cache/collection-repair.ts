@@ -19,6 +19,8 @@ const LOOK_AFTER_MS = 1_000;
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private ended = false;
+  /** Whoever makes the collection again is told of by the feed. */
+  private isMissing = false;
 
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
@@ -32,11 +34,12 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   committed({ changes }: Commit): void {
     // A change without its image shows that the images are off.
-    if (changes.some(({ kind }) => kind === 'replaced' || kind === 'altered')) this.lookSoon();
+    if (this.isMissing || changes.some(({ kind }) => kind === 'replaced' || kind === 'altered'))
+      this.lookSoon();
   }
 
   forgetAll(): void {
-    // Nothing is remembered here; a change without its image will tell what was missed.
+    if (this.isMissing) this.lookSoon();
   }
 
   onApplicationShutdown(): void {
@@ -55,11 +58,9 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private async look(): Promise<void> {
     const { name } = this.markets.collection;
     try {
-      const isThere = await this.database.db
-        .listCollections({ name }, { nameOnly: true })
-        .hasNext();
-      if (isThere) await this.init.run();
-      else this.lookSoon();
+      const { db } = this.database;
+      this.isMissing = !(await db.listCollections({ name }, { nameOnly: true }).hasNext());
+      if (!this.isMissing) await this.init.run();
     } catch {
       this.lookSoon();
     }
