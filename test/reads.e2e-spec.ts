@@ -55,6 +55,19 @@ describe('a read', () => {
     expect(body.data).toEqual([]);
   });
 
+  it('survives that a connection is cut, as do those beside it', async () => {
+    await setFailCommand(
+      mongod,
+      { times: 1 },
+      { failCommands: ['aggregate'], closeConnection: true },
+    );
+    const asked = Array.from({ length: 20 }, (_, n) => service.get(`${PATH}/cut-${n}`));
+    const answers = await Promise.all(asked);
+    // The driver does not know its server again before the next heartbeat.
+    const next = await service.get(`${PATH}/cut`);
+    expect(new Set([...answers, next].map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
   it('gives its session back', async () => {
     const before = await sessions();
     for (let look = 0; look < 40; look += 1) await service.get(`${PATH}/any`).expect(200);

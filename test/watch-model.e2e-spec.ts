@@ -6,6 +6,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { Random } from './coherence/random.js';
+import { until } from './until.js';
 import { StreamClient, WatchedMarkets, type Group } from './watch-client.js';
 
 const ROUNDS = Number(process.env['WATCH_MODEL_ROUNDS'] ?? 3);
@@ -174,7 +175,16 @@ async function restart(): Promise<void> {
 /** What turns everything over, once in a while. */
 const upheavals: readonly (() => Promise<unknown>)[] = [
   () => markets().drop(),
-  () => markets().rename(`away-${serial}`),
+  // MongoDB renames no collection of which a service builds an index at that moment.
+  () =>
+    until(() =>
+      markets()
+        .rename(`away-${serial}`)
+        .then(
+          () => true,
+          () => false,
+        ),
+    ),
   restart,
 ];
 

@@ -47,7 +47,7 @@ export class BoundedReads {
   ) {}
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
-    if (!this.topology.readable) throw unavailable();
+    if (!this.topology.worthTrying) throw unavailable();
     const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
     return this.slots.run(serverMs, (waitedMs) =>
       this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),
@@ -83,13 +83,15 @@ export class BoundedReads {
     try {
       return await this.attempt(operation, bounds);
     } catch (error) {
-      if (!isWorthRetry(error) || !this.topology.readable) throw error;
+      if (!isWorthRetry(error) || !this.topology.worthTrying) throw error;
       return this.attempt(operation, bounds);
     }
   }
 
   private attempt<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
-    return this.topology.hasPrimary
+    const { hasPrimary, readable } = this.topology;
+    // Where none is known at the moment, the driver waits for the primary.
+    return hasPrimary || !readable
       ? this.attemptAt(ReadPreference.primary, operation, bounds)
       : this.attemptAtSecondaries(operation, bounds);
   }

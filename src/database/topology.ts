@@ -7,6 +7,7 @@ import {
   type Timestamp,
   type TopologyDescription,
 } from 'mongodb';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import type { ReadAfterTime } from './read-after-time.js';
 
 /** What a secondary said of itself in its last heartbeat. */
@@ -19,6 +20,9 @@ interface Heartbeat {
 
 const WIRE_VERSION_5_0 = 13;
 
+/** After a cut connection the driver does not know its server until the next heartbeat; then it has one, or none. Milliseconds. */
+const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
+
 /** Servers whose answers are never behind. */
 const WRITABLE = new Set(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer']);
 const SECONDARY = 'RSSecondary';
@@ -27,12 +31,14 @@ const SECONDARY = 'RSSecondary';
 export class Topology {
   private servers: readonly ServerDescription[] = [];
   private readonly heartbeats = new Map<string, Heartbeat>();
+  private lastReadableAt = -Infinity;
 
   constructor(private readonly readAfterTime: ReadAfterTime) {}
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      if (this.readable) this.lastReadableAt = performance.now();
       this.servers = serversOf(newDescription);
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
@@ -48,6 +54,11 @@ export class Topology {
   /** Whether some server can be read. */
   get readable(): boolean {
     return this.hasPrimary || this.servers.some(({ type }) => type === SECONDARY);
+  }
+
+  /** Whether some server can be read, or could a moment ago: the driver may find it again. */
+  get worthTrying(): boolean {
+    return this.readable || performance.now() - this.lastReadableAt < FORGOTTEN_FOR_MS;
   }
 
   /** Whether a read can be of one point in time: not on a standalone server, nor before MongoDB 5.0. */

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import { Problem } from '../http/problem.js';
 import { Database } from '../database/database.js';
@@ -9,9 +8,6 @@ const MARKETS = 'markets';
 
 /** If a ping takes longer, reads would, too. Milliseconds. */
 const PING_BUDGET_MS = 1_000;
-
-/** Before a second try. Milliseconds. */
-const PAUSE_MS = 50;
 
 /** Probes within this time share a ping. Milliseconds. */
 const PING_AGAIN_AFTER_MS = 200;
@@ -62,19 +58,9 @@ export class ReadinessService {
     };
   }
 
-  /** Once more where there is time: that connections were cut just now does not mean that MongoDB is away. */
   private async ping(): Promise<string | undefined> {
-    const startedAt = performance.now();
-    const reason = await this.read(PING_BUDGET_MS);
-    const leftMs = PING_BUDGET_MS - (performance.now() - startedAt) - PAUSE_MS;
-    if (!reason || leftMs <= 0) return reason;
-    await delay(PAUSE_MS);
-    return this.read(leftMs);
-  }
-
-  private async read(budgetMs: number): Promise<string | undefined> {
     try {
-      await this.database.read(budgetMs, (attempt) =>
+      await this.database.read(PING_BUDGET_MS, (attempt) =>
         attempt.command({ find: MARKETS, projection: { _id: 1 }, limit: 1 }),
       );
       return undefined;

@@ -18,12 +18,17 @@ export function scopeOf(field: ScopeField, id: string): Scope {
   return scope as Scope;
 }
 
+/** The field that the scope's markets are looked up by. */
+export function fieldOf(scope: Scope): ScopeField {
+  const found = SCOPE_FIELDS.find((field) => scope[field] !== undefined);
+  if (!found) throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
+  return found;
+}
+
 /** A scope as a key for maps. */
 export function scopeKey(scope: Scope): string {
-  for (const field of SCOPE_FIELDS) {
-    if (scope[field] !== undefined) return `${field}:${scope[field]}`;
-  }
-  throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
+  const field = fieldOf(scope);
+  return `${field}:${scope[field]}`;
 }
 
 /** The keys of all scopes that a stored market is in: MongoDB finds an array by each of its elements. */

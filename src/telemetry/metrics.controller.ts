@@ -27,7 +27,7 @@ export class MetricsController {
     const text = await this.metrics.text();
     response.set({
       'Content-Type': this.metrics.contentType,
-      'Content-Length': String(Buffer.byteLength(text)),
+      'Content-Length': String(text.length),
       'Cache-Control': 'no-store',
     });
     response.end(text);

@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problem.js';
 import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
-import { SCOPE_FIELDS, scopeKey, type Scope } from '../scope.js';
+import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
 const RETRY_SOON = { headers: { 'Retry-After': '1' } };
 
@@ -19,8 +19,8 @@ export function demandFew(scopes: readonly Scope[], countOf: (key: string) => nu
 }
 
 function tooMuchData(scope: Scope, detail: string): Problem {
-  const [name = ''] = SCOPE_FIELDS.filter((field) => scope[field] !== undefined);
-  const id = JSON.stringify(scope[name as keyof Scope]);
+  const name = fieldOf(scope);
+  const id = JSON.stringify(scope[name]);
   return new Problem('too_much_data', `${name} ${id}: ${detail}`, {
     errors: [{ in: 'query', name, detail: `${id}: ${detail}` }],
   });
