@@ -45,6 +45,7 @@ const SHAPE: readonly Document[] = [
 export class PastChanges implements OnApplicationShutdown {
   private readonly logger = new Logger(PastChanges.name);
   private run = 0;
+  private closed = false;
   /** Resolves when callers who reconnect can be told what they missed, or never will be. */
   recent: Promise<unknown> = Promise.resolve();
 
@@ -58,7 +59,7 @@ export class PastChanges implements OnApplicationShutdown {
   /** @param until a position up to which nothing is noted; undefined where there is no log */
   fill(until: Timestamp | undefined): void {
     const run = (this.run += 1);
-    if (!until) return;
+    if (!until || this.closed) return;
     this.recent = this.fillFrom(run, until, RECENT_SECONDS);
     void this.recent.then(() => this.fillFrom(run, until, ALL_SECONDS));
   }
@@ -71,6 +72,7 @@ export class PastChanges implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
+    this.closed = true;
     this.run += 1;
   }
 
