@@ -2,8 +2,6 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
-import { KeyChanges } from './api-keys/key-changes.js';
-import { LimitsModule } from './api-keys/limits.module.js';
 import { RateLimitGuard } from './api-keys/rate-limit.guard.js';
 import { ChangeFeedModule } from './change-feed/change-feed.module.js';
 import { InputPipe } from './http/input/input.pipe.js';
@@ -28,12 +26,10 @@ export class AppModule {
         TelemetryModule.with(metrics),
         ChangeFeedModule,
         ApiKeysModule,
-        LimitsModule,
         MarketsModule,
         HealthModule,
       ],
       providers: [
-        KeyChanges,
         MemoryMetrics,
         WatchMetrics,
         { provide: APP_GUARD, useClass: ApiKeyGuard },

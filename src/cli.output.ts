@@ -1,10 +1,22 @@
+import { fstatSync, statSync, writeFileSync } from 'node:fs';
+import { devNull } from 'node:os';
 import { CommandFailure, printableJson, printableLines, type Result } from './common/command.js';
-import { isNullDevice, isReaderGone, writeWhole } from './common/output.js';
+
+type Output = NodeJS.WriteStream & { readonly fd: number };
 
 const { stdout, stderr } = process;
 
 // Each write tells its own failure.
 for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+
+/** Writes a text whole. Who awaits it never gets ahead of a slow reader. */
+export async function writeWhole(stream: Output, text: string): Promise<void> {
+  // Node's own stream for files drops the rest of a write that a full disk has cut.
+  if (fstatSync(stream.fd).isFile()) return writeFileSync(stream.fd, text);
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
 
 /** A message on stderr; a failure to write it is ignored. */
 export async function say(message: string): Promise<void> {
@@ -16,7 +28,7 @@ export async function print(result: Result, json: boolean): Promise<void> {
   try {
     await writeWhole(stdout, rendered(result, json));
   } catch (error) {
-    if (!isReaderGone(error)) throw unwritten(error);
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw unwritten(error);
   }
 }
 
@@ -42,4 +54,10 @@ function rendered({ json, text }: Result, asJson: boolean): string {
 
 function unwritten(error: unknown): CommandFailure {
   return new CommandFailure(`stdout can't be written: ${(error as NodeJS.ErrnoException).code}`);
+}
+
+/** Whether what is written is lost. Node opens the null device in the place of a closed output. */
+function isNullDevice({ fd }: Output): boolean {
+  const stats = fstatSync(fd);
+  return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }

@@ -2,11 +2,10 @@
 import { Command, CommanderError } from 'commander';
 import { addKeysCommands } from './api-keys/keys.commands.js';
 import { messageOf, printableLines, UsageFault, type RunCommand } from './common/command.js';
-import { writeWhole } from './common/output.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
 import { redact } from './telemetry/redact.js';
-import { say } from './cli.output.js';
+import { say, writeWhole } from './cli.output.js';
 import { stopSignal } from './cli.signals.js';
 
 const DONE = 0;

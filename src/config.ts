@@ -1,64 +1,14 @@
-import { MongoClient } from 'mongodb';
-import { LEVELS, type LogLevel } from './common/log-level.js';
 import { readEnvFile } from './common/env-file.js';
-
-/** Says what a value must be; never what it was, since it may be a secret. */
-class SettingFault extends Error {}
-
-type Parse<T> = (text: string) => T;
-
-function wholeNumber(minimum: number, maximum: number): Parse<number> {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d{1,15}$/.test(text) && value >= minimum && value <= maximum) return value;
-    throw new SettingFault(`must be a whole number from ${minimum} to ${maximum}`);
-  };
-}
-
-function oneOf<const T extends string>(...values: T[]): Parse<T> {
-  return (text) => {
-    const value = values.find((allowed) => allowed === text);
-    if (value !== undefined) return value;
-    throw new SettingFault(`must be one of ${values.join(', ')}`);
-  };
-}
-
-function boolean(text: string): boolean {
-  return oneOf('true', 'false')(text) === 'true';
-}
-
-/** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
-const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
-
-function mongodbUri(text: string): string {
-  let client: MongoClient;
-  try {
-    // The driver's own parser decides; nothing connects before `connect()`.
-    client = new MongoClient(text);
-  } catch {
-    throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
-  }
-  if (NOT_IN_DATABASE_NAMES.test(client.options.dbName)) {
-    throw new SettingFault('must name a database as MongoDB allows: without . $ / \\ or spaces');
-  }
-  return text;
-}
-
-function redisUrl(text: string): string {
-  const { protocol, hostname } = URL.canParse(text) ? new URL(text) : {};
-  if (hostname && (protocol === 'redis:' || protocol === 'rediss:')) return text;
-  throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
-}
-
-function isOrigin(text: string): boolean {
-  return URL.canParse(text) && new URL(text).origin === text;
-}
-
-function origins(text: string): readonly string[] {
-  const all = text.split(',').map((origin) => origin.trim());
-  if (all.every((origin) => origin === '*' || isOrigin(origin))) return all;
-  throw new SettingFault('must be origins such as https://example.com, separated by commas, or *');
-}
+import {
+  boolean,
+  mongodbUri,
+  oneOf,
+  origins,
+  redisUrl,
+  SettingFault,
+  wholeNumber,
+  type Parse,
+} from './common/setting-rules.js';
 
 interface Setting {
   readonly variable: string;
@@ -74,6 +24,9 @@ function Env<T>(variable: string, parse: Parse<T>): PropertyDecorator {
     settings.push({ variable, property: String(property), parse });
   };
 }
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Every setting, once: comment, variable, rule, type and default. */
 export class Config {
@@ -134,7 +87,7 @@ export class Config {
   @Env('WATCH_MAX_MB', wholeNumber(1, 1_000_000)) readonly watchMaxMb: number = 128;
 
   /** What is logged: this level and the graver ones. */
-  @Env('LOG_LEVEL', oneOf(...LEVELS)) readonly logLevel: LogLevel = 'info';
+  @Env('LOG_LEVEL', oneOf(...LOG_LEVELS)) readonly logLevel: LogLevel = 'info';
 
   /** How a log line looks; unset: pretty on a terminal, else json. */
   @Env('LOG_FORMAT', oneOf('json', 'pretty')) readonly logFormat: 'json' | 'pretty' = process.stdout

@@ -1,5 +1,5 @@
 import { Schema } from 'mongoose';
-import { EXACT_COLLATION } from '../database/exact-comparison.js';
+import { EXACT_COLLATION } from '../database/driver-options.js';
 
 /** A key at rest: everything but the key itself. */
 export class StoredApiKey {

@@ -3,9 +3,13 @@ import { getModelToken, MongooseModule } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
 import { ApiKeySchema, StoredApiKey } from './api-key.schema.js';
 import { ApiKeysService } from './api-keys.service.js';
+import { FailedKeys } from './failed-keys.js';
+import { KeyChanges } from './key-changes.js';
 import { KeyReader } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
 import { KeyVerifier } from './key-verifier.js';
+import { RequestCounter } from './request-counter.js';
+import { RequestLimit } from './request-limit.js';
 
 /** Commands use it without Nest. */
 const apiKeysService = {
@@ -14,10 +18,19 @@ const apiKeysService = {
   useFactory: (model: Model<StoredApiKey>) => new ApiKeysService(model),
 };
 
-/** The keys themselves. The guards that ask for them are providers of AppModule. */
+/** Keys and their limits. The guards that ask for them are providers of AppModule. */
 @Module({
   imports: [MongooseModule.forFeature([{ name: StoredApiKey.name, schema: ApiKeySchema }])],
-  providers: [apiKeysService, KeyReader, KeyRecords, KeyVerifier],
-  exports: [MongooseModule, ApiKeysService, KeyRecords, KeyVerifier],
+  providers: [
+    apiKeysService,
+    FailedKeys,
+    KeyChanges,
+    KeyReader,
+    KeyRecords,
+    KeyVerifier,
+    RequestCounter,
+    RequestLimit,
+  ],
+  exports: [ApiKeysService, FailedKeys, KeyVerifier, RequestLimit],
 })
 export class ApiKeysModule {}

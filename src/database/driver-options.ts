@@ -28,3 +28,6 @@ export function databaseName(uri: string): string {
   const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
   return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
 }
+
+/** Compares strings exactly, whatever a collection's own collation is. */
+export const EXACT_COLLATION = { locale: 'simple' } as const;

@@ -1,7 +1,7 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { messageOf } from '../common/command.js';
-import { EXACT_COLLATION } from './exact-comparison.js';
+import { EXACT_COLLATION } from './driver-options.js';
 import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */

@@ -6,8 +6,7 @@ import {
   type ReadPreference,
   type Timestamp,
 } from 'mongodb';
-import { DRIVER_OPTIONS } from './driver-options.js';
-import { EXACT_COLLATION } from './exact-comparison.js';
+import { DRIVER_OPTIONS, EXACT_COLLATION } from './driver-options.js';
 import type { ReadAfterTime } from './read-after-time.js';
 
 /** A command does not take this from its client. */

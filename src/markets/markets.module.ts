@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { MongooseModule } from '@nestjs/mongoose';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
-import { LimitsModule } from '../api-keys/limits.module.js';
 import { LiveScopes } from './cache/live-scopes.js';
 import { MarketCache } from './cache/market-cache.js';
 import { ScopeLoader } from './cache/scope-loader.js';
@@ -48,7 +47,6 @@ const watch = [
   imports: [
     MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }]),
     ApiKeysModule,
-    LimitsModule,
   ],
   controllers: [MarketsController, WatchController],
   providers: [

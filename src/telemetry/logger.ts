@@ -1,8 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, type DestinationStream, type Logger } from 'pino';
 import { PinoPretty } from 'pino-pretty';
-import type { Config } from '../config.js';
-import type { LogLevel } from '../common/log-level.js';
+import type { Config, LogLevel } from '../config.js';
 import { redact } from './redact.js';
 import { openStdout } from './line-writer.js';
 

@@ -1,5 +1,5 @@
 import type { AnyBulkWriteOperation } from 'mongodb';
-import { EXACT_COLLATION } from '../../database/exact-comparison.js';
+import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { contentFields, isSameContent, storedContent } from './market-content.js';
 import type { Fields, MarketRecord } from './market-record.js';

@@ -5,7 +5,7 @@ import {
   type Collection,
   type WriteError,
 } from 'mongodb';
-import { EXACT_COLLATION } from '../../database/exact-comparison.js';
+import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { contentFields } from './market-content.js';
 import { identityKey } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';

@@ -1,0 +1,59 @@
+import { MongoClient } from 'mongodb';
+
+/** Says what a value must be; never what it was, since it may be a secret. */
+export class SettingFault extends Error {}
+
+export type Parse<T> = (text: string) => T;
+
+export function wholeNumber(minimum: number, maximum: number): Parse<number> {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d{1,15}$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new SettingFault(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}
+
+export function oneOf<const T extends string>(...values: T[]): Parse<T> {
+  return (text) => {
+    const value = values.find((allowed) => allowed === text);
+    if (value !== undefined) return value;
+    throw new SettingFault(`must be one of ${values.join(', ')}`);
+  };
+}
+
+export function boolean(text: string): boolean {
+  return oneOf('true', 'false')(text) === 'true';
+}
+
+/** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
+const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
+
+export function mongodbUri(text: string): string {
+  let client: MongoClient;
+  try {
+    // The driver's own parser decides; nothing connects before `connect()`.
+    client = new MongoClient(text);
+  } catch {
+    throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
+  }
+  if (NOT_IN_DATABASE_NAMES.test(client.options.dbName)) {
+    throw new SettingFault('must name a database as MongoDB allows: without . $ / \\ or spaces');
+  }
+  return text;
+}
+
+export function redisUrl(text: string): string {
+  const { protocol, hostname } = URL.canParse(text) ? new URL(text) : {};
+  if (hostname && (protocol === 'redis:' || protocol === 'rediss:')) return text;
+  throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text;
+}
+
+export function origins(text: string): readonly string[] {
+  const all = text.split(',').map((origin) => origin.trim());
+  if (all.every((origin) => origin === '*' || isOrigin(origin))) return all;
+  throw new SettingFault('must be origins such as https://example.com, separated by commas, or *');
+}
