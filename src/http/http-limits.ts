@@ -1,14 +1,14 @@
-/** What can't be served soon is refused at once. Times in milliseconds. */
+/** Bounds under load: what can't be served soon is refused at once. Times in milliseconds. */
 export interface HttpLimits {
-  /** Requests that are worked on at a time. More would only wait for MongoDB's connections, of which there are fewer. */
+  /** Requests in flight at a time. More would only wait for one of MongoDB's connections, of which there are fewer. */
   readonly inFlight: number;
   /** Requests that may wait besides, however slow the service is. */
   readonly queueMin: number;
-  /** Requests that may wait as long as it is not known how many are served in time. */
+  /** Requests that may wait before it is known how many are served in time. */
   readonly queueMax: number;
   /** The queue grows no longer than is served within this time. */
   readonly servedWithinMs: number;
-  /** Who has waited so long is refused: with the longest read it stays below two and a half seconds. */
+  /** A request that has waited so long is refused: with the longest read after it, it would take 2.5 seconds. */
   readonly longestWaitMs: number;
   /** Requests that may wait on one connection for the answer to an earlier one. */
   readonly pipelined: number;

@@ -5,7 +5,7 @@ import { findRoute } from './routes.js';
 /** A stream has no end that a HEAD request could stand for. */
 const GET_ONLY = '/v1/markets/stream';
 
-/** Every route here is a read: other methods are refused before anything else is looked at, Express' own OPTIONS included. */
+/** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
 export function methodCheck(app: Express) {
   return (request: Request, _response: Response, next: NextFunction): void => {
     const isGetOnly = request.path === GET_ONLY;

@@ -3,7 +3,7 @@ import type { ApiRequest } from './api-request.js';
 import { isProbe } from './probe-paths.js';
 import { notFound } from './problem.js';
 
-/** Where operators have a port of their own, probes and metrics are there and nowhere else, and nothing else is there. */
+/** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */
 export function separateOperators(
   request: ApiRequest,
   _response: Response,

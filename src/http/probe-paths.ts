@@ -1,4 +1,4 @@
-/** Asked all day long by operators' programs, also when there is too much to do. Exactly these paths, a query aside. */
+/** Exactly these paths are answered under overload too, since operators' programs ask them all the time. */
 export const PROBE_PATHS = new Set(['/health/live', '/health/ready', '/metrics']);
 
 /** @param target path and query, or a route */

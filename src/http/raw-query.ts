@@ -1,13 +1,13 @@
 import type { RawQuery } from './api-request.js';
 
-/** What no request target may hold unencoded (RFC 3986): the parser lets some of it through. */
+/** Characters that no request target may hold (RFC 3986); Node's parser accepts some of them. */
 const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
 
 export function isBroken(target: string): boolean {
   return NOT_IN_A_TARGET.test(target);
 }
 
-/** Takes apart what stands behind the `?` of a request target. */
+/** Reads what follows the `?` of a request target. */
 export function readQuery(query: string): RawQuery {
   const parts = query.split('&').filter((part) => part !== '');
   return parts.map((part) => {

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** What a page asks for; sources and maps for developers stay on the disk. */
+/** The files that the page loads; source maps and the like are not served. */
 const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
 
 /** A route for each file of the page, read once at the start. */

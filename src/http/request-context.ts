@@ -7,13 +7,13 @@ import { Problem } from './problem.js';
 import { isBroken, readQuery } from './raw-query.js';
 import { routablePath } from './routes.js';
 
-/** Ids from outside that are short and plain, and can't be a key, are kept. */
+/** A client's own request id is kept if it looks like this and holds no key. */
 const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
-/** First step of every request: its id, its time, its query as sent; and no request that two hops could read differently. */
+/** First step of every request: finds its id and its query as sent, and refuses what a proxy could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
   const start = request.url.indexOf('?');
   const path = start < 0 ? request.url : request.url.slice(0, start);
@@ -36,7 +36,7 @@ export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
   return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
 }
 
-/** @throws Problem about a request that two hops could read differently, or that asks for what can't be */
+/** @throws Problem when a proxy could read the request differently, or it expects what can't be met */
 export function checkProtocol(request: ApiRequest): void {
   const { httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {

@@ -1,8 +1,8 @@
 import type { ApiRequest } from './api-request.js';
 
 /**
- * What keeps a browser from making more of an answer than data. Swagger UI, which is a page, has a set of its
- * own; TLS and its HSTS are the proxy's.
+ * Keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its own; TLS
+ * and HSTS are the proxy's task.
  */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -12,7 +12,7 @@ export const DATA_HEADERS = {
   'X-Frame-Options': 'DENY',
 } as const;
 
-/** Names and values in turn: what Node sends with the least work. */
+/** Names and values in turn, which Node sends fastest. */
 export type HeaderList = readonly string[];
 
 function headerList(headers: Readonly<Record<string, string>>): HeaderList {

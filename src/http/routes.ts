@@ -11,7 +11,7 @@ export function findRoute(app: Express, path: string): Layer['route'] {
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
-/** Encoded once more, so that no percent-encoding is broken: route parameters come as they were sent. */
+/** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
 export function routablePath(target: string): string {
   const end = target.indexOf('?');
   return (end < 0 ? target : target.slice(0, end)).replaceAll('%', '%25');

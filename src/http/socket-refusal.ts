@@ -4,16 +4,16 @@ import type { Socket } from 'node:net';
 import { refusedByParser } from './parser-problems.js';
 import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
-/** How long a refused client may go on sending before its connection is cut. Milliseconds. */
+/** A refused client that is still sending is cut off after this. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Connections opened together time out together: so many are refused in one turn of the event loop. */
+/** Thousands of connections may time out at once. So many are refused in one turn of the event loop, which stays free for others. */
 const LATE_AT_A_TIME = 10;
 
 /** Told of each request that was refused before it could be read. */
 export type RefusalListener = (requestId: string, problem: Problem) => void;
 
-/** Made once: making it takes longer than sending it. */
+/** Made once, since making it takes longer than sending it. */
 const TIMED_OUT = refusedByParser(408);
 
 /** A socket with the request that is read from it and the answer that is sent on it, if any. */
@@ -22,7 +22,7 @@ type HttpSocket = Socket & {
   readonly parser?: { readonly incoming: IncomingMessage | null } | null;
 };
 
-/** Answers on the bare socket, where there is no response object, and closes it. */
+/** Refuses where Node gives us a socket but no response object: writes the answer on the socket and closes it. */
 export class SocketRefusals {
   private readonly refused = new WeakSet<HttpSocket>();
   private late: HttpSocket[] = [];
@@ -39,14 +39,14 @@ export class SocketRefusals {
     if (this.late.length === 1) setImmediate(this.refuseLate);
   }
 
-  /** CONNECT, which Node hands over as a bare socket. */
+  /** The method CONNECT. */
   tunnel(socket: HttpSocket): void {
     this.refuse(socket, methodNotAllowed());
   }
 
   private readonly refuseLate = (): void => {
     for (const socket of this.late.splice(0, LATE_AT_A_TIME)) {
-      // Answered already, it only failed to send its body to the end.
+      // This request was answered already, but its body never came to its end.
       if (socket.parser?.incoming?.complete === false && !socket._httpMessage) socket.destroy();
       else this.refuse(socket, TIMED_OUT);
     }
@@ -54,10 +54,10 @@ export class SocketRefusals {
   };
 
   private refuse(socket: HttpSocket, problem: Problem): void {
-    // The parser tells its failure anew for whatever else comes in.
+    // Node reports the same failure again for everything that the client sends afterwards.
     if (this.refused.has(socket)) return;
     this.refused.add(socket);
-    // Node takes its own listener off after CONNECT, and an error that nobody listens to ends the process.
+    // Node removes its own error listener on CONNECT, and an error without a listener would end the process.
     socket.on('error', () => socket.destroy());
     this.answerWhenDue(socket, problem);
   }
@@ -65,7 +65,7 @@ export class SocketRefusals {
   private answerWhenDue(socket: HttpSocket, problem: Problem): void {
     const answer = socket._httpMessage;
     if (answer?.req.complete) {
-      // To an earlier request, in which nothing is wrong.
+      // That answer belongs to an earlier request, which is valid and is answered first.
       answer.once('close', () => this.answerWhenDue(socket, problem));
       return;
     }
@@ -76,7 +76,7 @@ export class SocketRefusals {
     const requestId = randomUUID();
     this.tell(requestId, problem);
     socket.end(bareAnswer(problem, requestId));
-    // Closed while the client still sends, the connection would be reset, and the answer with it lost.
+    // A socket that is closed while data come in is reset, and the client might never see the answer.
     socket.resume();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Checks within the time after which a client is cut off. */
+/** How often an answer is checked before its client is cut off. */
 const CHECKS = 15;
 
 interface Progress {
@@ -9,17 +9,17 @@ interface Progress {
   since: number;
 }
 
-/** Node's own handle knows how much of a write the system has not taken yet. */
+/** Node's internal handle tells how many bytes of a write the system has not taken yet. */
 type SocketWithHandle = Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
 
-/** Cuts off clients that read nothing of an answer, which holds memory; not those that read slowly. */
+/** Cuts off clients that read nothing of an answer, since it stays in memory. Clients that read slowly are left alone. */
 export class UnreadAnswers {
   private readonly begun = new Map<ServerResponse, Progress>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly afterMs: number) {}
 
-  /** From its first header on an answer is watched, until it is closed. */
+  /** Begins to watch an answer, when its head is written. */
   watch(response: ServerResponse): void {
     this.begun.set(response, { sent: -1, since: performance.now() });
     this.timer ??= setInterval(() => this.check(), this.afterMs / CHECKS).unref();

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import type { Logger } from 'pino';
 import { LogThrottle } from '../common/log-throttle.js';
 import type { ApiRequest } from '../http/api-request.js';
-import type { RequestObserver } from '../http/http-server.js';
+import type { RequestObserver } from '../http/incoming-requests.js';
 import { isProbe } from '../http/probe-paths.js';
 import type { Problem } from '../http/problem.js';
 import type { Metrics } from './metrics.js';

@@ -12,9 +12,9 @@ interface Waiting {
 }
 
 /**
- * A cap on the requests in flight, and one queue, in the order of arrival, for those that can be served soon. All
- * others are refused. A request is in flight until the head of its answer is written: who reads slowly, or streams,
- * takes no place from others.
+ * Bounds the requests in flight, and queues those that can be served soon in the order of their arrival. All others
+ * are refused. A request is in flight until the head of its answer is written, so clients that read slowly, and
+ * streams, do not count.
  */
 export class Admission {
   private readonly queue: Waiting[] = [];
@@ -31,7 +31,7 @@ export class Admission {
     this.queueLimit = new QueueLimit(limits);
   }
 
-  /** @param request with the time since when it waits */
+  /** @param request its `startedAt` is when it began to wait */
   admit(request: ApiRequest, response: Response): void {
     const now = request.startedAt;
     const { length } = this.queue;
@@ -64,7 +64,7 @@ export class Admission {
     this.serve(request, response);
   }
 
-  /** @returns whether there may be more to do */
+  /** @returns whether a request was taken from the queue */
   private serveNext(): boolean {
     const next = this.hasPlace ? this.queue.shift() : undefined;
     if (!next) return false;
@@ -74,7 +74,7 @@ export class Admission {
     return true;
   }
 
-  /** Some at a time: others come between them. */
+  /** Refuses some at a time, so that the event loop stays free for others. */
   private readonly refuseLate = (): void => {
     const { longestWaitMs } = this.limits;
     const now = performance.now();

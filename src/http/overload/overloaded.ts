@@ -3,7 +3,7 @@ import { DATA_HEADERS } from '../response-headers.js';
 import type { ApiRequest } from '../api-request.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from '../problem.js';
 
-/** Seconds: by then a burst is over. */
+/** Seconds. A burst is over by then. */
 const RETRY_AFTER = '1';
 
 export function overloaded(): Problem {
@@ -12,7 +12,7 @@ export function overloaded(): Problem {
   });
 }
 
-/** Names and values in turn, which is what Node sends with the least work. */
+/** A list of names and values is what Node sends fastest. */
 const HEADERS: readonly string[] = Object.entries({
   ...DATA_HEADERS,
   'Content-Type': PROBLEM_MEDIA_TYPE,
@@ -23,7 +23,7 @@ const HEADERS: readonly string[] = Object.entries({
 const ID = '<id>';
 const [BODY_START = '', BODY_END = ''] = JSON.stringify(overloaded().body(ID)).split(ID);
 
-/** Answers before anything else is looked at: the less a refusal costs, the more is served. */
+/** Refuses a request at the least cost, before anything else of it is looked at. */
 export function sendOverloaded(request: ApiRequest, response: Response): void {
   const { requestId } = request;
   request.problem = 'overloaded';
@@ -38,7 +38,7 @@ export function sendOverloaded(request: ApiRequest, response: Response): void {
   response.end(request.method === 'HEAD' ? undefined : body, 'latin1');
 }
 
-/** The same for pages of other origins, which see nothing of an answer before CORS has had its say. */
+/** Refuses a request from a page of another origin, after the CORS middleware has set the headers that let the page see why. */
 export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
   if (request.isRefused) throw overloaded();
   next();

@@ -1,12 +1,12 @@
 import type { HttpLimits } from '../http-limits.js';
 
-/** A queue that stands for so long is no burst: from then on its length is judged. Milliseconds. */
+/** A queue that lasts longer is no burst: its limit is computed anew after each such period. Milliseconds. */
 const PERIOD_MS = 350;
 
-/** The rate is lower while many are refused: what it was in earlier periods counts so much. */
+/** Refusing many requests lowers the rate for a while. So in each period it may fall to this share at most. */
 const EARLIER = 0.8;
 
-/** How many may wait, to judge by how fast they were served lately. Times are monotonic, in milliseconds. */
+/** How many requests may wait: as many as are served in time at the present rate. Times are monotonic, in milliseconds. */
 export class QueueLimit {
   private limit: number;
   private periodBegan = 0;
@@ -21,7 +21,7 @@ export class QueueLimit {
     this.served += 1;
   }
 
-  /** @param length how many wait at present */
+  /** @param length how many wait now */
   at(now: number, length: number): number {
     const elapsed = now - this.periodBegan;
     if (length > 0 && elapsed < PERIOD_MS) return this.limit;

@@ -1,11 +1,11 @@
-/** After so much work the event loop looks at the sockets again, so that probes and refusals wait no longer. Milliseconds. */
+/** After so much work the event loop reads the sockets again, for the sake of probes and refusals. Milliseconds. */
 const SLICE_MS = 5;
 
-/** Where reading the sockets takes long, so many times as much is spent on serving, lest refusing be all we do. */
+/** A slice lasts this many times as long as reading the sockets took: else a flood would leave time for refusals only. */
 const TIMES_READING = 3;
 const LONGEST_SLICE_MS = 60;
 
-/** Work done in slices, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
+/** Does work in slices of time, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
 export class TimeSlices {
   private isRequested = false;
   private readingSince = 0;
@@ -14,7 +14,7 @@ export class TimeSlices {
   /** @param workOnce does one piece of work; false when there is none for now */
   constructor(private readonly workOnce: () => boolean) {}
 
-  /** A slice of work, once the sockets have been read. */
+  /** Asks for a slice of work, which begins after the sockets have been read. */
   request(now = performance.now()): void {
     if (this.isRequested) return;
     this.isRequested = true;
@@ -23,7 +23,7 @@ export class TimeSlices {
     setImmediate(this.begin);
   }
 
-  /** Whether work can be done now: while the sockets are read, for as long as a slice. */
+  /** Whether the slice at hand has time left. Until its work begins, it is the time in which sockets are read. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
   }
@@ -38,7 +38,7 @@ export class TimeSlices {
   private readonly work = (): void => {
     const now = performance.now();
     if (this.hasTime(now) && this.workOnce()) {
-      // All that it does without waiting is done by then.
+      // Behind the microtasks and ticks of the last piece of work, so that their time counts as well.
       queueMicrotask(() => process.nextTick(this.work));
       return;
     }

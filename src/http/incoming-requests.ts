@@ -1,0 +1,86 @@
+import type { Express, Response } from 'express';
+import type { Socket } from 'node:net';
+import type { ApiRequest } from './api-request.js';
+import type { HttpLimits } from './http-limits.js';
+import { Admission, type RequestListener } from './overload/admission.js';
+import { sendOverloaded } from './overload/overloaded.js';
+import { isProbe } from './probe-paths.js';
+import { requestIdOf } from './request-context.js';
+import { findRoute, routablePath } from './routes.js';
+import type { RefusalListener } from './socket-refusal.js';
+
+/** Told of each request once: for log and metrics. */
+export interface RequestObserver {
+  /** When its answer is sent, or its client has left. */
+  closed(request: ApiRequest, response: Response): void;
+  /** Of one that could not be read. */
+  refused: RefusalListener;
+}
+
+export interface IncomingOptions {
+  readonly limits: HttpLimits;
+  readonly closed: RequestObserver['closed'];
+  /** Whether a refusal must carry CORS headers where it goes to a page of another origin: then Express sends it. */
+  readonly tellsOrigins: boolean;
+}
+
+/** Serves probes at once, and other requests as admission lets them: of one connection one after the other. */
+export class IncomingRequests {
+  /** Requests on each connection that wait for the answer to an earlier one. */
+  private readonly pipelined = new WeakMap<Socket, number>();
+  private readonly admission: Admission;
+
+  constructor(
+    private readonly app: Express,
+    private readonly serve: RequestListener,
+    private readonly options: IncomingOptions,
+  ) {
+    this.admission = new Admission(options.limits, serve, (...late) => this.refuse(...late));
+  }
+
+  receive(request: ApiRequest, response: Response): void {
+    request.startedAt = performance.now();
+    response.once('close', () => {
+      if (request.requestId === undefined) this.identify(request);
+      this.options.closed(request, response);
+    });
+    // A response has its socket only when no earlier answer is under way on it.
+    if (!response.socket) this.receiveLater(request, response);
+    else if (isProbe(request.url)) this.serve(request, response);
+    else this.admission.admit(request, response);
+  }
+
+  /** Waits for the earlier answers on the connection. When too many wait, the first of them is refused and the connection closed. */
+  private receiveLater(request: ApiRequest, response: Response): void {
+    const { socket } = request;
+    const { pipelined } = this.options.limits;
+    const count = (this.pipelined.get(socket) ?? 0) + 1;
+    this.pipelined.set(socket, count);
+    if (count <= pipelined) {
+      response.once('socket', () => {
+        this.pipelined.set(socket, (this.pipelined.get(socket) ?? 1) - 1);
+        request.startedAt = performance.now();
+        this.admission.admit(request, response);
+      });
+    } else if (count === pipelined + 1) {
+      response.shouldKeepAlive = false;
+      this.refuse(request, response);
+    }
+  }
+
+  private refuse(request: ApiRequest, response: Response): void {
+    if (this.options.tellsOrigins && request.headers.origin !== undefined) {
+      request.isRefused = true;
+      this.app(request, response);
+      return;
+    }
+    this.identify(request);
+    sendOverloaded(request, response);
+  }
+
+  /** Finds what the log tells of a request that gets no further. */
+  private identify(request: ApiRequest): void {
+    request.route = findRoute(this.app, routablePath(request.url));
+    request.requestId = requestIdOf(request);
+  }
+}

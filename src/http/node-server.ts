@@ -1,0 +1,52 @@
+import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ApiRequest } from './api-request.js';
+import type { RequestListener } from './overload/admission.js';
+import { SocketRefusals, type RefusalListener } from './socket-refusal.js';
+
+/** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
+export const SERVER_OPTIONS: ServerOptions = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  // Each time Node walks over all connections whose request is not complete: 0.5 ms for 5,000.
+  connectionsCheckingInterval: 50,
+  keepAliveTimeout: 65_000,
+  // Node refuses without a body; the request context does it with one.
+  requireHostHeader: false,
+};
+
+/** An HTTP server that answers what Node would refuse by itself with problem details, too. */
+export function createNodeServer(
+  options: ServerOptions,
+  receive: RequestListener,
+  refused: RefusalListener,
+): Server {
+  const server = createServer({ ...SERVER_OPTIONS, ...options });
+  // Above a count Node drops headers without an error, a second key among them. The size bounds them already.
+  server.maxHeadersCount = 0;
+  server.on('request', receive);
+  server.on('checkExpectation', (request: ApiRequest, response: Parameters<RequestListener>[1]) => {
+    request.hasUnmetExpectation = true;
+    receive(request, response);
+  });
+  const refusals = new SocketRefusals(refused);
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+    refusals.unreadable(code, socket);
+  });
+  server.on('connect', (_request, socket: Socket) => refusals.tunnel(socket));
+  keepBusyConnections(server);
+  return server;
+}
+
+/** For Node a connection is idle as soon as its answer is written, although its client may still be reading it. */
+function keepBusyConnections(server: Server): void {
+  const sockets = new Set<Socket & { readonly _httpMessage?: ServerResponse | null }>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.closeIdleConnections = () => {
+    for (const socket of sockets) if (!socket._httpMessage) socket.destroy();
+  };
+}
