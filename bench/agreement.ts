@@ -10,12 +10,13 @@ const TARGETS_OF_EACH = 50;
  * Asks all contenders the same, twice so that memory answers, too.
  * @throws Error when one answers otherwise than the others: then there is nothing to compare
  */
-export async function checkAgreement({ uri, markets, key }: SeededDatabase): Promise<void> {
+export async function checkAgreement(database: SeededDatabase): Promise<void> {
+  const { markets, key } = database;
   const targets = WORKLOADS.flatMap((workload) => {
     const next = targetsOf(workload, markets, 1);
     return Array.from({ length: TARGETS_OF_EACH }, next);
   });
-  const servers = await Promise.all(CONTENDERS.map((each) => startContender(each, uri)));
+  const servers = await Promise.all(CONTENDERS.map((each) => startContender(each, database)));
   for (const target of [...targets, ...targets]) {
     const [expected, ...others] = await Promise.all(
       servers.map(async ({ port }) => {

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { cpuSeconds, SERVER_CORE } from './machine.js';
+import type { SeededDatabase } from './mongo.js';
 import { startNode } from './processes.js';
 
 /** The program of Node 24, on which the image runs, if the bench runs on another. */
@@ -31,7 +32,16 @@ const REST_SHARE = 0.06;
 const LOOK_MS = 500;
 
 /** Starts a contender with its defaults, on the core that is kept for it; resolves when it is ready. */
-export async function startContender(contender: Contender, uri: string): Promise<RunningServer> {
+export async function startContender(
+  contender: Contender,
+  { uri, mongodPid }: SeededDatabase,
+): Promise<RunningServer> {
+  const server = await startAlone(contender, uri);
+  await atRest([server.pid, ...(mongodPid === undefined ? [] : [mongodPid])]);
+  return server;
+}
+
+async function startAlone(contender: Contender, uri: string): Promise<RunningServer> {
   const port = await freePort();
   if (contender === 'bare driver' || contender === 'Nest as usual') {
     const script = contender === 'bare driver' ? './bare-server.js' : './usual-server.js';
@@ -67,19 +77,25 @@ async function started(process: ChildProcess, port: number, probe: string): Prom
     if (performance.now() > deadline) throw new Error('The server does not get ready');
     await delay(20);
   }
-  await atRest(process.pid ?? 0);
   return { process, pid: process.pid ?? 0, port };
 }
 
-/** After its start the service reads what was written in the last ten minutes: not what is measured. */
-async function atRest(pid: number): Promise<void> {
+/**
+ * After its start the service reads what was written in the last ten minutes, and mongod looks for it for longer
+ * than the service reads: not what is measured.
+ */
+async function atRest(pids: readonly number[]): Promise<void> {
+  const used = () => pids.map(cpuSeconds);
   const looks = REST_TIMEOUT_MS / LOOK_MS;
   for (let look = 0; look < looks; look++) {
-    const before = cpuSeconds(pid);
+    const before = used();
     await delay(LOOK_MS);
-    if (cpuSeconds(pid) - before < (LOOK_MS / 1000) * REST_SHARE) return;
+    const share = used().map(
+      (seconds, index) => (seconds - (before[index] ?? 0)) / (LOOK_MS / 1000),
+    );
+    if (Math.max(...share) < REST_SHARE) return;
   }
-  throw new Error('The server does not come to rest');
+  throw new Error('Server and mongod do not come to rest');
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Contender } from './contenders.js';
 import { LoadClient } from './load.js';
-import type { BenchMongo, SeededDatabase } from './mongo.js';
+import type { SeededDatabase } from './mongo.js';
 import { withLoad, type Pace } from './rounds.js';
 import { COLD, HOT_CHANGING, type Scenario } from './scenarios.js';
 import { formatNumber } from './statistics.js';
@@ -25,12 +25,11 @@ const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
 
 /** Raises the rate for each server until it can't keep up. */
 export async function measureLoadCurve(
-  mongo: BenchMongo,
   database: SeededDatabase,
   { seconds }: Pace,
   say: (line: string) => void,
 ): Promise<CurvePoint[]> {
-  const client = new LoadClient(database, mongo.pid);
+  const client = new LoadClient(database);
   const points: CurvePoint[] = [];
   for (const scenario of [COLD, HOT_CHANGING]) {
     for (const contender of ['service', 'bare driver'] as const) {

@@ -28,10 +28,7 @@ const CONNECTIONS_AT_A_RATE = 256;
 export class LoadClient {
   private readonly child: ChildProcess = startNode(OTHER_CORE, './load-client.js');
 
-  constructor(
-    private readonly database: SeededDatabase,
-    private readonly mongodPid: number | undefined,
-  ) {}
+  constructor(private readonly database: SeededDatabase) {}
 
   async run(server: RunningServer, options: LoadOptions): Promise<Measurement> {
     const { markets, key } = this.database;
@@ -62,9 +59,10 @@ export class LoadClient {
   }
 
   private cpu(server: RunningServer) {
+    const { mongodPid } = this.database;
     return {
       server: cpuSeconds(server.pid),
-      mongod: this.mongodPid === undefined ? NaN : cpuSeconds(this.mongodPid),
+      mongod: mongodPid === undefined ? NaN : cpuSeconds(mongodPid),
     };
   }
 }

@@ -31,8 +31,8 @@ async function bench(mongo: BenchMongo, { markets, rounds, quick, docs }: Wishes
   const ceiling = await measureCeiling(database);
   const usual = quick ? QUICK_PACE : FULL_PACE;
   const pace = { ...usual, rounds: rounds ?? usual.rounds };
-  const samples = await runRounds(mongo, database, pace, say);
-  const memoryMb = await measureMemory(mongo, database, pace);
+  const samples = await runRounds(database, pace, say);
+  const memoryMb = await measureMemory(database, pace);
   const sizes = docs ? await measureSizeCurve(mongo, [...smaller, database], pace, say) : [];
   const results = [
     [
@@ -46,7 +46,7 @@ async function bench(mongo: BenchMongo, { markets, rounds, quick, docs }: Wishes
   ].join('\n\n');
   process.stdout.write(`${results}\n`);
   if (!docs) return;
-  const load = await measureLoadCurve(mongo, database, pace, say);
+  const load = await measureLoadCurve(database, pace, say);
   await writeReport(results, { 'load.svg': drawLoadCurve(load), 'size.svg': drawSizeCurve(sizes) });
 }
 

@@ -18,6 +18,8 @@ export interface SeededDatabase {
   readonly uri: string;
   readonly markets: number;
   readonly key: string;
+  /** Of a mongod of our own. */
+  readonly mongodPid: number | undefined;
 }
 
 /** Documents and index entries that the server has looked at since it started. */
@@ -97,7 +99,7 @@ export class BenchMongo {
     const _id = keyIdOf(key) ?? '';
     const record = { _id, name: 'bench', hash: hashKey(key), createdAt: new Date(), rateLimit: 0 };
     await db.collection<{ _id: string }>('api_keys').insertOne(record);
-    return { uri: withDatabase(this.uri, name), markets, key };
+    return { uri: withDatabase(this.uri, name), markets, key, mongodPid: this.pid };
   }
 
   async examined(): Promise<Examined> {

@@ -1,7 +1,7 @@
 import { CONTENDERS, startContender, type Contender, type RunningServer } from './contenders.js';
 import { LoadClient, type Measurement } from './load.js';
 import { OTHER_CORE, peakMemoryMb } from './machine.js';
-import type { BenchMongo, SeededDatabase } from './mongo.js';
+import type { SeededDatabase } from './mongo.js';
 import { end, ready, startNode } from './processes.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { formatNumber } from './statistics.js';
@@ -33,12 +33,11 @@ export interface Sample extends Measurement {
  * disturbs all of them. Each measurement has a fresh server to itself, so that none pays for another.
  */
 export async function runRounds(
-  mongo: BenchMongo,
   database: SeededDatabase,
   pace: Pace,
   say: (line: string) => void,
 ): Promise<Sample[]> {
-  const client = new LoadClient(database, mongo.pid);
+  const client = new LoadClient(database);
   const samples: Sample[] = [];
   for (let round = 1; round <= pace.rounds; round++) {
     for (const scenario of SCENARIOS) {
@@ -78,12 +77,13 @@ async function measure(
 
 /** Runs something with a server, and with somebody who changes prices if the scenario has one. */
 export async function withLoad<T>(
-  { uri, markets }: SeededDatabase,
+  database: SeededDatabase,
   { changesPerSecond }: Scenario,
   contender: Contender,
   use: (server: RunningServer) => Promise<T>,
 ): Promise<T> {
-  const server = await startContender(contender, uri);
+  const server = await startContender(contender, database);
+  const { uri, markets } = database;
   const writer =
     changesPerSecond === 0
       ? undefined

@@ -55,7 +55,7 @@ async function measureSize(
   seconds: number,
   round: number,
 ): Promise<SizePoint> {
-  const client = new LoadClient(database, mongo.pid);
+  const client = new LoadClient(database);
   const load = { workload: COLD.workload, conditional: false, connections: CONNECTIONS };
   const point = await withLoad(database, COLD, 'service, cache off', async (server) => {
     await client.run(server, { ...load, seconds: 1, atLeast: WARM_UP_REQUESTS, seed: 2 * round });

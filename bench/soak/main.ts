@@ -52,10 +52,10 @@ async function soak(mongo: BenchMongo, { minutes, markets, docs }: Wishes): Prom
   const database = await mongo.seed(markets, say);
   for (const pid of [process.pid, mongo.pid]) if (pid !== undefined) moveToCore(OTHER_CORE, pid);
   await withLoad(database, HOT_CHANGING, 'service', async (server) => {
-    const capacity = await measureCapacity(mongo, database, server);
+    const capacity = await measureCapacity(database, server);
     const perSecond = Math.round(SHARE_OF_CAPACITY * capacity);
     say(`${formatNumber(capacity)} requests/s at most: ${formatNumber(perSecond)} from now on`);
-    const samples = await takeSamples(mongo, database, server, perSecond, minutes);
+    const samples = await takeSamples(database, server, perSecond, minutes);
     const judgements = judge(samples);
     const results = [
       [
@@ -73,12 +73,8 @@ async function soak(mongo: BenchMongo, { minutes, markets, docs }: Wishes): Prom
 }
 
 /** Finds how many popular look-ups the service carries a second, once its memory is full. */
-async function measureCapacity(
-  mongo: BenchMongo,
-  database: SeededDatabase,
-  server: RunningServer,
-): Promise<number> {
-  const client = new LoadClient(database, mongo.pid);
+async function measureCapacity(database: SeededDatabase, server: RunningServer): Promise<number> {
+  const client = new LoadClient(database);
   await fillMemory(client, server);
   const load = { workload: 'hot', conditional: false, seed: 0 } as const;
   await client.run(server, { ...load, seconds: WARM_UP_SECONDS });
@@ -107,13 +103,12 @@ async function fillMemory(client: LoadClient, server: RunningServer): Promise<vo
 }
 
 async function takeSamples(
-  mongo: BenchMongo,
   database: SeededDatabase,
   server: RunningServer,
   perSecond: number,
   minutes: number,
 ): Promise<Sample[]> {
-  const load = new MixedLoad(database, mongo);
+  const load = new MixedLoad(database);
   await load.run(server, perSecond, SETTLE_SECONDS, 0);
   const count = Math.max(SAMPLES_AT_LEAST, Math.ceil((minutes * 60) / SAMPLE_SECONDS));
   const seconds = (minutes * 60) / count;

@@ -1,6 +1,6 @@
 import type { RunningServer } from '../contenders.js';
 import { LoadClient, type Measurement } from '../load.js';
-import type { BenchMongo, SeededDatabase } from '../mongo.js';
+import type { SeededDatabase } from '../mongo.js';
 
 /** Who asks, side by side, and each one's share of the requests. */
 const MIX = [
@@ -28,8 +28,8 @@ export interface MixedResult {
 export class MixedLoad {
   private readonly clients: readonly LoadClient[];
 
-  constructor(database: SeededDatabase, mongo: BenchMongo) {
-    this.clients = MIX.map(() => new LoadClient(database, mongo.pid));
+  constructor(database: SeededDatabase) {
+    this.clients = MIX.map(() => new LoadClient(database));
   }
 
   /** @param perSecond requests of all clients together */
