@@ -73,6 +73,19 @@ describe('a collection of markets that is not as the service makes it', () => {
     await expect(shownPrices(market.eventId)).resolves.toHaveLength(2);
   });
 
+  it('is answered without what MongoDB deletes by itself, when its time has come', async () => {
+    await db.createCollection('markets');
+    await db.collection('markets').createIndex({ endsAt: 1 }, { expireAfterSeconds: 0 });
+    const market = aMarket();
+    await store('markets', market);
+    await start();
+    await untilFromMemory(market.eventId);
+    const endsAt = new Date();
+    await db.collection('markets').updateOne({ eventId: market.eventId }, { $set: { endsAt } });
+    await until(async () => (await db.collection('markets').countDocuments()) === 0);
+    await until(async () => (await shownPrices(market.eventId)).length === 0, SOON_MS);
+  });
+
   it('is followed again once it is a plain collection', async () => {
     const market = aMarket();
     await store('others', market);
