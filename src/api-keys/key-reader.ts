@@ -66,7 +66,7 @@ export class KeyReader {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;
       // Why a key can't be checked is of no use to its caller.
       const detail = 'The key cannot be checked now. Please try again.';
-      throw new Problem('database_unavailable', detail, { headers: { 'Retry-After': '1' } });
+      throw new Problem('database_unavailable', detail);
     }
   }
 }

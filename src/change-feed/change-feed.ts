@@ -14,9 +14,10 @@ import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly } from './commit-assembly.js';
 import { FeedConnection } from './feed-connection.js';
+import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
 import { Listeners } from './listeners.js';
 import { Progress, type Standing } from './progress.js';
-import { newestWrite, NotFollowable } from './proof.js';
+import { newestWrite } from './proof.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -27,12 +28,7 @@ const COMMIT_WAIT_MS = 1;
 /** When no reply has proved it complete for so long, the primary is asked for its newest write. Milliseconds. */
 const ASK_NEWEST_AFTER_MS = 60;
 
-const AUTHENTICATION_FAILED = 18;
-
 const NOT_STARTED = 'not started';
-
-/** Error codes of a stream that can't go on from where it was: an event too large for a reply is one. */
-const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
 
 /**
  * Tells whoever remembers documents what changes in the database, in order and without gaps, and knows how
@@ -42,13 +38,16 @@ const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
 export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(ChangeFeed.name);
   private readonly connection: FeedConnection;
-  private readonly listeners = new Listeners();
   private readonly assembly = new CommitAssembly();
-  private readonly progress = new Progress();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
   private toldUpTo: Timestamp | undefined;
   private lastFailure = '';
+
+  /** Who is told, and what was told last. */
+  readonly told = new Listeners();
+  /** How far it has got, and how far the majority of the members. */
+  readonly progress = new Progress();
 
   /** Why nothing is told at present, or nothing. */
   blindBecause: string | undefined = NOT_STARTED;
@@ -79,33 +78,13 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.progress.standing();
   }
 
-  /** How long the primary has had writes that a majority of the members hasn't, in milliseconds; 0 if it has none. */
-  get majorityLagMs(): number {
-    return this.progress.majorityLagMs;
-  }
-
-  /** Changes told since the start. */
-  get eventsTold(): number {
-    return this.listeners.eventsTold;
-  }
-
-  /** Time between the last change that was told and its telling, by the two machines' clocks. Milliseconds. */
-  get lagMs(): number {
-    return this.listeners.lagMs;
-  }
-
-  /** When, by MongoDB's clock, the newest change was made that was told of a collection; none since the start: nothing. */
-  newestChangeOf(collection: string): Date | undefined {
-    return this.listeners.newestChangeOf(collection);
-  }
-
   listen(collection: string, listener: ChangeListener): void {
-    this.listeners.add(collection, listener);
+    this.told.add(collection, listener);
   }
 
   /** Follows the database until the application ends. */
   onApplicationBootstrap(): void {
-    if (this.listeners.collections.length === 0) return;
+    if (this.told.collections.length === 0) return;
     this.following = this.connection.keepDoing(
       (db, session) => this.follow(db, session),
       (error) => this.failed(error),
@@ -120,7 +99,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   private async follow(db: Db, session: ClientSession): Promise<void> {
-    const { collections, fieldsBefore } = this.listeners;
+    const { collections, fieldsBefore } = this.told;
     const kinds = new CollectionKinds(collections);
     const start = await this.startingPoint(db, session);
     const stream = await ChangeStream.open(
@@ -150,7 +129,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private async startingPoint(db: Db, session: ClientSession): Promise<object> {
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
     const { operationTime } = await db.command({ ping: 1 }, { session });
-    this.listeners.forgetAll(operationTime);
+    this.told.forgetAll(operationTime);
     this.toldUpTo = operationTime as Timestamp | undefined;
     return operationTime ? { startAtOperationTime: operationTime } : {};
   }
@@ -158,7 +137,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private take({ events, resumeToken, operationTime, clusterTime, askedAt }: Batch): void {
     const streamAt = clusterTimeOf(resumeToken);
     for (const commit of this.assembly.add(events, streamAt)) {
-      this.listeners.tell(commit);
+      this.told.tell(commit);
       this.resumeToken = commit.resumeToken;
     }
     const { pending } = this.assembly;
@@ -182,13 +161,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   private failed(error: unknown): void {
-    const { code, message } = error as { code?: number; message?: string };
-    const isLost = code !== undefined && CANNOT_RESUME.has(code);
-    if (isLost || error instanceof NotFollowable) this.resumeToken = undefined;
-    this.blindBecause = message ?? 'unknown';
-    // While MongoDB is away or refuses us, that is all there is to say, and Database says it.
-    const saidElsewhere = !this.database.readable || code === AUTHENTICATION_FAILED;
-    if (saidElsewhere || this.blindBecause === this.lastFailure) return;
+    if (endsResumption(error)) this.resumeToken = undefined;
+    this.blindBecause = error instanceof Error ? error.message : 'unknown';
+    // Database logs that MongoDB is away, or refuses us.
+    if (!this.database.readable || isAuthenticationFailure(error)) return;
+    if (this.blindBecause === this.lastFailure) return;
     this.logger.warn(`The change feed is blind, answers come from MongoDB: ${this.blindBecause}`);
     this.lastFailure = this.blindBecause;
   }

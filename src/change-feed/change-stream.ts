@@ -74,30 +74,23 @@ export class ChangeStream {
       { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
       ...shape,
     ];
-    const askedAt = momentNow();
-    const reply = (await db.command(
-      { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } },
-      { session, enableUtf8Validation },
-    )) as CursorReply;
-    const namespace = reply.cursor.ns.slice(reply.cursor.ns.indexOf('.') + 1);
+    const aggregate = { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } };
+    const { cursor, batch } = await ask(db, session, aggregate);
+    const namespace = cursor.ns.slice(cursor.ns.indexOf('.') + 1);
     // The driver makes a number of a small Long, which the server would not take back.
-    const cursorId = Long.fromString(String(reply.cursor.id));
-    return new ChangeStream(db, session, cursorId, namespace, batchOf(reply, askedAt));
+    const cursorId = Long.fromString(String(cursor.id));
+    return new ChangeStream(db, session, cursorId, namespace, batch);
   }
 
   /** @param waitMs how long the server may wait for something to happen */
   async next(waitMs: number): Promise<Batch> {
-    const askedAt = momentNow();
-    const reply = (await this.db.command(
-      {
-        getMore: this.cursorId,
-        collection: this.namespace,
-        batchSize: EVENTS_AT_A_TIME,
-        maxTimeMS: waitMs,
-      },
-      { session: this.session, enableUtf8Validation },
-    )) as CursorReply;
-    return batchOf(reply, askedAt);
+    const { batch } = await ask(this.db, this.session, {
+      getMore: this.cursorId,
+      collection: this.namespace,
+      batchSize: EVENTS_AT_A_TIME,
+      maxTimeMS: waitMs,
+    });
+    return batch;
   }
 
   async close(): Promise<void> {
@@ -106,14 +99,17 @@ export class ChangeStream {
   }
 }
 
-function batchOf({ cursor, operationTime, $clusterTime }: CursorReply, askedAt: Moment): Batch {
-  return {
-    events: cursor.firstBatch ?? cursor.nextBatch ?? [],
-    resumeToken: cursor.postBatchResumeToken,
-    operationTime,
-    clusterTime: $clusterTime,
-    askedAt,
-  };
+async function ask(
+  db: Db,
+  session: ClientSession,
+  command: Document,
+): Promise<{ cursor: CursorReply['cursor']; batch: Batch }> {
+  const askedAt = momentNow();
+  const reply = (await db.command(command, { session, enableUtf8Validation })) as CursorReply;
+  const { cursor, operationTime, $clusterTime: clusterTime } = reply;
+  const events = cursor.firstBatch ?? cursor.nextBatch ?? [];
+  const resumeToken = cursor.postBatchResumeToken;
+  return { cursor, batch: { events, resumeToken, operationTime, clusterTime, askedAt } };
 }
 
 /** Of what documents were before a change, only some fields; nothing where it is not known. */

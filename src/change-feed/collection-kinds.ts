@@ -1,6 +1,6 @@
 import type { ClientSession, Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
-import { NotFollowable } from './proof.js';
+import { NotFollowable } from './feed-errors.js';
 
 /** What happens to documents leaves a collection what it is. */
 const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);

@@ -1,19 +1,17 @@
 import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
-import { demandProof, NotFollowable } from './proof.js';
+import { isLasting } from './feed-errors.js';
+import { demandProof } from './proof.js';
 
 const RETRY_AFTER_MS = 250;
-const RETRY_HOPELESS_AFTER_MS = 2_000;
-
-/** Error codes that no second try mends soon: no replica set, no privilege, a server too old. */
-const HOPELESS = new Set([40573, 13, 8000, 2, 9, 40324]);
+const RETRY_LASTING_AFTER_MS = 2_000;
 
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
 
 /** What is done on the connection, until it is closed. */
-export type Work = (db: Db, session: ClientSession) => Promise<void>;
+type Work = (db: Db, session: ClientSession) => Promise<void>;
 
 /** A connection of the feed's own, so that load on the others can't delay it. */
 export class FeedConnection {
@@ -35,7 +33,7 @@ export class FeedConnection {
         if (this.isClosing) return;
         failed(error);
         const { signal } = this.closing;
-        const ms = isHopeless(error) ? RETRY_HOPELESS_AFTER_MS : RETRY_AFTER_MS;
+        const ms = isLasting(error) ? RETRY_LASTING_AFTER_MS : RETRY_AFTER_MS;
         await delay(ms, undefined, { signal }).catch(() => undefined);
       }
     }
@@ -65,9 +63,4 @@ export class FeedConnection {
       await session.endSession().catch(() => undefined);
     }
   }
-}
-
-function isHopeless(error: unknown): boolean {
-  const { code } = error as { code?: number };
-  return error instanceof NotFollowable || (code !== undefined && HOPELESS.has(code));
 }

@@ -2,13 +2,13 @@ import type { Timestamp } from 'mongodb';
 import { changeOf, timeOf, type Change, type ChangeListener } from './change.js';
 import type { WholeCommit } from './commit-assembly.js';
 
-/** Who is told what changes in which collection. */
+/** Tells listeners what changes in their collections, and keeps what was told last. */
 export class Listeners {
   private readonly byCollection = new Map<string, ChangeListener[]>();
   private readonly newest = new Map<string, Date>();
 
-  /** Events of the database's commits so far. */
-  eventsTold = 0;
+  /** Events told so far. */
+  events = 0;
 
   /** Time between the newest change and its telling, by the two machines' clocks. Milliseconds. */
   lagMs = 0;
@@ -45,7 +45,7 @@ export class Listeners {
       this.newest.set(collection, timeOf(last));
       for (const listener of listeners) listener.committed({ collection, clusterTime, changes });
     }
-    this.eventsTold += events.length;
+    this.events += events.length;
     if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 

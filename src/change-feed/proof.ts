@@ -1,7 +1,5 @@
 import type { ClientSession, Db, Timestamp } from 'mongodb';
-
-/** What can't be followed with certainty, now and for a while. */
-export class NotFollowable extends Error {}
+import { NotFollowable } from './feed-errors.js';
 
 /**
  * A member of a replica set says with each answer how far it has got itself, writes of others included: that

@@ -8,6 +8,7 @@ import { ReadAttempt } from './read-attempt.js';
 import type { ReadAfterTime } from './read-after-time.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
+import { leastTimeOfSecondaries, SECONDARY_AGE_MS } from './secondary-age.js';
 import type { Topology } from './topology.js';
 import { isTimeExpired, isWorthRetry } from './worth-retry.js';
 
@@ -17,13 +18,6 @@ export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogethe
 /** The server gives up this long before we do, so that a slow query keeps its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
-/** A secondary must have what was known to be written so long ago. Milliseconds. */
-const SECONDARY_BEHIND_MS = 1_000;
-/** What was written is known this soon, by heartbeats; where none comes for longer, nothing is proven. */
-const KNOWN_AFTER_MS = 500;
-const SILENT_MAX_MS = 1_500;
-/** Further than this behind the newest known write no secondary answers, whatever became of the primary. Seconds. */
-const WITHIN_S = 2;
 /** A secondary that has not answered by then may be waiting for writes: another is asked beside it. Milliseconds. */
 const HEDGE_AFTER_MS = 50;
 
@@ -98,7 +92,7 @@ export class BoundedReads {
 
   /** The driver takes any secondary: one that lags makes the read wait, so that another is asked beside it. */
   private async attemptAtSecondaries<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
-    const after = this.leastTimeOfSecondaries();
+    const after = leastTimeOfSecondaries(this.topology, this.readAfterTime);
     const ask = () => this.attemptAt(ReadPreference.secondaryPreferred, operation, bounds, after);
     const answered = new AbortController();
     const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(ask);
@@ -127,27 +121,12 @@ export class BoundedReads {
       session.advanceOperationTime(after);
     }
     try {
-      const ageMs = after ? SECONDARY_BEHIND_MS + KNOWN_AFTER_MS : 0;
+      const ageMs = after ? SECONDARY_AGE_MS : 0;
       const options = { db, session, readPreference, signal, serverDeadline, readAfterTime, ageMs };
       return await operation(new ReadAttempt(options));
     } finally {
       await session.endSession();
     }
-  }
-
-  /**
-   * What a secondary must have in order to answer. While any names a primary, that is all that was known some time ago:
-   * writes may go on that we can't see. Where nobody does, the last writes may be lost with it.
-   */
-  private leastTimeOfSecondaries(): Timestamp {
-    const { newestOnSecondaries, secondariesNamePrimary } = this.topology;
-    const newest = this.readAfterTime.newest?.clusterTime;
-    if (!newest || !newestOnSecondaries) throw unavailable();
-    const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();
-    if (behindS >= WITHIN_S || this.readAfterTime.silentMs > SILENT_MAX_MS) throw unavailable();
-    const due = this.readAfterTime.knownAt(performance.now() - SECONDARY_BEHIND_MS) ?? newest;
-    const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
-    return isLost ? newestOnSecondaries : due;
   }
 
   private warnOfRefusal(error: unknown): void {

@@ -2,6 +2,13 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { messageOf } from '../common/command.js';
 import { EXACT_COLLATION } from './driver-options.js';
+import {
+  collectionNames,
+  IMAGE_COLLECTIONS,
+  servesAs,
+  wantedIndexes,
+  type WantedIndex,
+} from './wanted.js';
 import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */
@@ -16,16 +23,6 @@ export interface InitItem {
 }
 
 export type InitReport = readonly InitItem[];
-
-export interface WantedIndex {
-  readonly collection: string;
-  readonly name: string;
-  readonly keys: Record<string, 1 | -1>;
-  readonly unique: boolean;
-}
-
-/** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
-export const IMAGE_COLLECTIONS: readonly string[] = ['markets'];
 
 const IMAGES_SINCE_VERSION = 6;
 const NAMESPACE_EXISTS = 48;
@@ -49,39 +46,6 @@ export async function initDatabase(connection: Connection): Promise<InitReport> 
     items.push(await attempt(what, () => makeIndex(db, index)));
   }
   return items;
-}
-
-export function collectionNames(connection: Connection): string[] {
-  return Object.values(connection.models).map(({ collection }) => collection.collectionName);
-}
-
-/** The indexes that the schemas of the connection's models declare. */
-export function wantedIndexes(connection: Connection): WantedIndex[] {
-  return Object.values(connection.models).flatMap(({ collection, schema }) =>
-    schema.indexes().map(([definition, options]): WantedIndex => {
-      const keys = Object.entries(definition).map(([key, way]) => [key, way === -1 ? -1 : 1]);
-      return {
-        collection: collection.collectionName,
-        name: options.name ?? keys.flat().join('_'),
-        keys: Object.fromEntries(keys),
-        unique: options.unique === true,
-      };
-    }),
-  );
-}
-
-/** Whether an index that is there does what is wanted, whatever it is called. */
-export function servesAs(present: Document, { keys, unique }: WantedIndex): boolean {
-  const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
-    (restriction) => present[restriction],
-  );
-  // Uniqueness doesn't hang on the order of fields; in a sharded collection they begin with its key.
-  const fieldsOf = (index: Document) => {
-    const fields = Object.entries(index).map(([field, way]) => `${field} ${way}`);
-    return (unique ? fields.toSorted() : fields).join();
-  };
-  const hasKeys = fieldsOf(present['key']) === fieldsOf(keys);
-  return isWhole && hasKeys && (!unique || present['unique'] === true);
 }
 
 /** How a collection was made; undefined when there is none. */

@@ -4,8 +4,6 @@ import { overloaded } from '../http/overload/overloaded.js';
 import { Problem } from '../http/problem.js';
 import { isBrokenSocket, isTimeExpired } from './worth-retry.js';
 
-const RETRY_AFTER_SECONDS = '1';
-
 /** What a caller is told; errors that are not MongoDB's stay as they are. */
 export function problemOf(error: unknown): unknown {
   if (isBrokenSocket(error)) return unavailable();
@@ -16,9 +14,7 @@ export function problemOf(error: unknown): unknown {
 }
 
 export function unavailable(): Problem {
-  return new Problem('database_unavailable', 'The database cannot be reached. Please try again.', {
-    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
-  });
+  return new Problem('database_unavailable', 'The database cannot be reached. Please try again.');
 }
 
 export function timeout(): Problem {

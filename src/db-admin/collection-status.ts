@@ -1,13 +1,7 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import {
-  collectionNames,
-  collectionOptions,
-  hasImages,
-  IMAGE_COLLECTIONS,
-  servesAs,
-  wantedIndexes,
-} from '../database/init.js';
+import { collectionOptions, hasImages } from '../database/init.js';
+import { collectionNames, IMAGE_COLLECTIONS, servesAs, wantedIndexes } from '../database/wanted.js';
 import { visible } from './visible.js';
 
 export interface CollectionStatus {

@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { demandProof } from '../change-feed/proof.js';
 import { messageOf } from '../common/command.js';
-import { collectionNames, IMAGE_COLLECTIONS } from '../database/init.js';
+import { collectionNames, IMAGE_COLLECTIONS } from '../database/wanted.js';
 import {
   collectionStatus,
   indexStatus,

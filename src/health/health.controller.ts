@@ -27,9 +27,7 @@ export class HealthController {
   @ApiProblems('invalid_request', 'method_not_allowed', 'database_unavailable')
   async ready(@Res() response: Response): Promise<void> {
     const reason = await this.readiness.reasonAgainst();
-    if (reason) {
-      throw new Problem('database_unavailable', reason, { headers: { 'Retry-After': '1' } });
-    }
+    if (reason) throw new Problem('database_unavailable', reason);
     this.send(response, this.readiness.state());
   }
 

@@ -6,7 +6,7 @@ import { ReadinessService } from './readiness.service.js';
 
 it('never tells an age within the bound of a feed that is late', () => {
   const standing = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
-  const feed = { standing, newestChangeOf: () => undefined };
+  const feed = { standing, told: { newestChangeOf: () => undefined } };
   const { changeFeed } = new ReadinessService(
     {} as Database,
     feed as unknown as ChangeFeed,

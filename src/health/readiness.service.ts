@@ -41,7 +41,7 @@ export class ReadinessService {
   /** The body of a good answer, from memory: MongoDB is not asked. */
   state(): ReadyState {
     const { state, lateBecause, ageMs } = this.feed.standing;
-    const newest = this.feed.newestChangeOf(MARKETS);
+    const newest = this.feed.told.newestChangeOf(MARKETS);
     return {
       status: 'ready',
       changeFeed: {

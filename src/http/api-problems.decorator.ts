@@ -4,14 +4,12 @@ import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
-/** Headers that problems of a code carry beside those of every answer. */
-const HEADERS: Partial<Record<ProblemCode, Record<string, string>>> = {
-  unauthorized: { 'WWW-Authenticate': 'How to authenticate.' },
-  method_not_allowed: { Allow: 'The methods that are offered.' },
-  rate_limited: { 'Retry-After': 'Seconds to wait.' },
-  too_many_streams: { 'Retry-After': 'Seconds to wait.' },
-  changes_unavailable: { 'Retry-After': 'Seconds to wait.' },
-  database_unavailable: { 'Retry-After': 'Seconds to wait.' },
+/** Headers that problems of a status carry beside those of every answer. */
+const HEADERS: Readonly<Record<number, Record<string, string>>> = {
+  401: { 'WWW-Authenticate': 'How to authenticate.' },
+  405: { Allow: 'The methods that are offered.' },
+  429: { 'Retry-After': 'Seconds to wait.' },
+  503: { 'Retry-After': 'Seconds to wait.' },
 };
 
 /** Documents the problems that a route can answer with: one response for each status. */
@@ -21,20 +19,15 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
     ApiExtraModels(ProblemBody),
     ...statuses.map((status) => {
       const same = codes.filter((code) => PROBLEMS[code].status === status);
-      const headers = Object.assign({}, ...same.map((code) => HEADERS[code])) as Record<
-        string,
-        string
-      >;
+      const headers = { ...HEADERS[status], 'Cache-Control': 'Always `no-store`.' };
       return ApiResponse({
         status,
         description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
         headers: Object.fromEntries(
-          Object.entries({ ...headers, 'Cache-Control': 'Always `no-store`.' }).map(
-            ([name, description]) => [
-              name,
-              { description, required: true, schema: { type: 'string' } },
-            ],
-          ),
+          Object.entries(headers).map(([name, description]) => [
+            name,
+            { description, required: true, schema: { type: 'string' } },
+          ]),
         ),
         content: problemContent(same.map((code) => new Problem(code, detailOf(code)))),
       });

@@ -4,7 +4,11 @@ import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
-export interface ProblemOptions {
+/** Statuses of what passes soon: the client is told to try again after a second, unless another time is known. */
+const PASSING = [429, 503];
+const RETRY_AFTER = { 'Retry-After': '1' };
+
+interface ProblemOptions {
   readonly errors?: readonly RequestFault[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Another status under the same code: the HTTP parser has 408, 413, 414, 417 and 431. */
@@ -23,7 +27,7 @@ export class Problem extends HttpException {
   ) {
     super(detail, status ?? PROBLEMS[code].status);
     this.errors = errors;
-    this.headers = headers;
+    this.headers = { ...(PASSING.includes(this.getStatus()) && RETRY_AFTER), ...headers };
   }
 
   body(requestId: string): ProblemBody {

@@ -7,36 +7,33 @@ import { Metrics } from './metrics.js';
 @Injectable()
 export class MemoryMetrics {
   constructor(metrics: Metrics, cache: MarketCache, feed: ChangeFeed) {
-    metrics.gauge('markets_cache_bytes', 'Memory held by remembered markets.', () => cache.bytes);
-    metrics.gauge(
-      'markets_cache_scopes',
-      'Events and fixtures whose markets are remembered.',
-      () => cache.count,
-    );
-    metrics.gauge(
-      'change_feed_up',
-      '1 while the change feed tells what changes in MongoDB, else 0.',
-      () => Number(feed.blindBecause === undefined),
-    );
-    metrics.gauge(
-      'change_feed_lag_seconds',
-      'Time from the newest change in MongoDB until the feed told it.',
-      () => feed.lagMs / 1_000,
-    );
-    metrics.gauge(
-      'change_feed_age_seconds',
-      'Time since the feed was last known to have told everything.',
-      () => feed.ageMs / 1_000,
-    );
-    metrics.gauge(
-      'change_feed_majority_lag_seconds',
-      'How long the primary has had writes that a majority of the members has not; 0 while it has none.',
-      () => feed.majorityLagMs / 1_000,
-    );
+    metrics.gauges({
+      markets_cache_bytes: ['Memory held by remembered markets.', () => cache.bytes],
+      markets_cache_scopes: [
+        'Events and fixtures whose markets are remembered.',
+        () => cache.count,
+      ],
+      change_feed_up: [
+        '1 while the change feed tells what changes in MongoDB, else 0.',
+        () => Number(feed.blindBecause === undefined),
+      ],
+      change_feed_lag_seconds: [
+        'Time from the newest change in MongoDB until the feed told it.',
+        () => feed.told.lagMs / 1_000,
+      ],
+      change_feed_age_seconds: [
+        'Time since the feed was last known to have told everything.',
+        () => feed.ageMs / 1_000,
+      ],
+      change_feed_majority_lag_seconds: [
+        'How long the primary has had writes that a majority of the members has not; 0 while it has none.',
+        () => feed.progress.majorityLagMs / 1_000,
+      ],
+    });
     metrics.total(
       'change_feed_events_total',
       'Changes that the feed has told.',
-      () => feed.eventsTold,
+      () => feed.told.events,
     );
   }
 }

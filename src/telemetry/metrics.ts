@@ -94,10 +94,12 @@ export class Metrics {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] });
   }
 
-  /** A figure that is read at each scrape, so that it never goes stale. */
-  gauge(name: string, help: string, read: () => number): void {
-    const collect = () => gauge.set(read());
-    const gauge: Gauge = new Gauge({ name, help, collect, registers: [this.registry] });
+  /** Figures that are read at each scrape, so that they never go stale: help and value by name. */
+  gauges(figures: Readonly<Record<string, readonly [help: string, read: () => number]>>): void {
+    for (const [name, [help, read]] of Object.entries(figures)) {
+      const collect = () => gauge.set(read());
+      const gauge: Gauge = new Gauge({ name, help, collect, registers: [this.registry] });
+    }
   }
 
   /** The same for a figure that only grows. */

@@ -40,24 +40,18 @@ export class MongodbMetrics {
     private readonly database: Database,
     private readonly metrics: Metrics,
   ) {
-    metrics.gauge('mongodb_up', '1 while some MongoDB server can be read, else 0.', () =>
-      Number(database.readable),
-    );
-    metrics.gauge(
-      'mongodb_pool_connections',
-      'Open connections to MongoDB, those in use included.',
-      () => this.open.size,
-    );
-    metrics.gauge(
-      'mongodb_pool_connections_in_use',
-      'Connections to MongoDB that are in use.',
-      () => this.inUseSince.size,
-    );
-    metrics.gauge(
-      'mongodb_pool_wait_queue_length',
-      'Operations that wait for a connection.',
-      () => this.waiting,
-    );
+    const connections = 'Open connections to MongoDB, those in use included.';
+    const inUse = 'Connections to MongoDB that are in use.';
+    const waiting = 'Operations that wait for a connection.';
+    metrics.gauges({
+      mongodb_up: [
+        '1 while some MongoDB server can be read, else 0.',
+        () => Number(database.readable),
+      ],
+      mongodb_pool_connections: [connections, () => this.open.size],
+      mongodb_pool_connections_in_use: [inUse, () => this.inUseSince.size],
+      mongodb_pool_wait_queue_length: [waiting, () => this.waiting],
+    });
     database.onClient((client) => this.watch(client));
   }
 

@@ -12,12 +12,10 @@ const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 
 @Injectable()
 export class WatchMetrics {
   constructor(metrics: Metrics, hub: StreamHub, watched: WatchedScopes, feed: ChangeFeed) {
-    metrics.gauge('streams_open', 'Streams of changes that are open.', () => hub.count);
-    metrics.gauge(
-      'watch_bytes',
-      'Memory held by events and fixtures watched.',
-      () => watched.bytes,
-    );
+    metrics.gauges({
+      streams_open: ['Streams of changes that are open.', () => hub.count],
+      watch_bytes: ['Memory held by events and fixtures watched.', () => watched.bytes],
+    });
     const opened = metrics.counter('streams_opened_total', 'Streams of changes opened.');
     const ended = metrics.counter('streams_ended_total', 'Streams of changes that ended, by why.', [
       'reason',
@@ -42,7 +40,7 @@ export class WatchMetrics {
       written: ({ commits, waitedMs }) => {
         events.inc();
         conflated.inc(Math.max(0, commits - 1));
-        lag.observe((feed.lagMs + waitedMs) / 1_000);
+        lag.observe((feed.told.lagMs + waitedMs) / 1_000);
       },
     };
   }

@@ -3,13 +3,8 @@ import { DATA_HEADERS } from '../response-headers.js';
 import type { ApiRequest } from '../api-request.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from '../problem.js';
 
-/** Seconds. A burst is over by then. */
-const RETRY_AFTER = '1';
-
 export function overloaded(): Problem {
-  return new Problem('overloaded', 'The service has too much to do. Please try again.', {
-    headers: { 'Retry-After': RETRY_AFTER },
-  });
+  return new Problem('overloaded', 'The service has too much to do. Please try again.');
 }
 
 /** A list of names and values is what Node sends fastest. */
@@ -17,7 +12,7 @@ const HEADERS: readonly string[] = Object.entries({
   ...DATA_HEADERS,
   'Content-Type': PROBLEM_MEDIA_TYPE,
   'Cache-Control': 'no-store',
-  'Retry-After': RETRY_AFTER,
+  ...overloaded().headers,
 }).flat();
 
 const ID = '<id>';

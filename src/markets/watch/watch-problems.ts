@@ -2,8 +2,6 @@ import { Problem } from '../../http/problem.js';
 import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
-const RETRY_SOON = { headers: { 'Retry-After': '1' } };
-
 const TOO_MANY = `has more than ${MARKETS_MAX} markets`;
 const TOO_MANY_TOGETHER = `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`;
 
@@ -27,11 +25,7 @@ function tooMuchData(scope: Scope, detail: string): Problem {
 }
 
 export function tooManyStreams(limit: number): Problem {
-  return new Problem(
-    'too_many_streams',
-    `This key has ${limit} streams open, which is its limit.`,
-    RETRY_SOON,
-  );
+  return new Problem('too_many_streams', `This key has ${limit} streams open, which is its limit.`);
 }
 
 /** Why memory can't tell what changes. */
@@ -43,17 +37,12 @@ const UNTOLD = {
 export type Untold = keyof typeof UNTOLD;
 
 export function noStream(why: Untold): Problem {
-  return new Problem(
-    'changes_unavailable',
-    `${UNTOLD[why]}: ask /v1/markets/changes instead.`,
-    RETRY_SOON,
-  );
+  return new Problem('changes_unavailable', `${UNTOLD[why]}: ask /v1/markets/changes instead.`);
 }
 
 export function behindCursor(): Problem {
   return new Problem(
     'database_unavailable',
     'What the cursor stands for is not known here yet. Please try again.',
-    RETRY_SOON,
   );
 }

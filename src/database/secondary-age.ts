@@ -1,0 +1,39 @@
+import type { Timestamp } from 'mongodb';
+import type { ReadAfterTime } from './read-after-time.js';
+import { unavailable } from './read-errors.js';
+import type { Topology } from './topology.js';
+
+/** A secondary must have what was known to be written so long ago. Milliseconds. */
+const SECONDARY_BEHIND_MS = 1_000;
+
+/** Heartbeats tell within this time what was written. Milliseconds. */
+const KNOWN_AFTER_MS = 500;
+
+/** How old what a secondary answers may be at most, in milliseconds. */
+export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
+
+/** When no server has been heard for longer, nothing is known of what was written. Milliseconds. */
+const SILENT_MAX_MS = 1_500;
+
+/** A secondary that is further behind the newest known write never answers. Seconds. */
+const WITHIN_S = 2;
+
+/**
+ * The write that a secondary must have in order to answer while no primary can be asked. If any secondary knows a
+ * primary, that is the newest write known a second ago, since others may be going on that we can't see. If none does,
+ * the last writes may be lost with the primary, and the newest write on any secondary is enough.
+ * @throws Problem when no secondary can be proven to be recent
+ */
+export function leastTimeOfSecondaries(
+  topology: Topology,
+  readAfterTime: ReadAfterTime,
+): Timestamp {
+  const { newestOnSecondaries, secondariesNamePrimary } = topology;
+  const newest = readAfterTime.newest?.clusterTime;
+  if (!newest || !newestOnSecondaries) throw unavailable();
+  const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();
+  if (behindS >= WITHIN_S || readAfterTime.silentMs > SILENT_MAX_MS) throw unavailable();
+  const due = readAfterTime.knownAt(performance.now() - SECONDARY_BEHIND_MS) ?? newest;
+  const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
+  return isLost ? newestOnSecondaries : due;
+}

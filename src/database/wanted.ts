@@ -1,0 +1,46 @@
+import type { Document } from 'mongodb';
+import type { Connection } from 'mongoose';
+
+/** An index that a schema declares. */
+export interface WantedIndex {
+  readonly collection: string;
+  readonly name: string;
+  readonly keys: Record<string, 1 | -1>;
+  readonly unique: boolean;
+}
+
+/** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
+export const IMAGE_COLLECTIONS: readonly string[] = ['markets'];
+
+export function collectionNames(connection: Connection): string[] {
+  return Object.values(connection.models).map(({ collection }) => collection.collectionName);
+}
+
+/** The indexes that the schemas of the connection's models declare. */
+export function wantedIndexes(connection: Connection): WantedIndex[] {
+  return Object.values(connection.models).flatMap(({ collection, schema }) =>
+    schema.indexes().map(([definition, options]): WantedIndex => {
+      const keys = Object.entries(definition).map(([key, way]) => [key, way === -1 ? -1 : 1]);
+      return {
+        collection: collection.collectionName,
+        name: options.name ?? keys.flat().join('_'),
+        keys: Object.fromEntries(keys),
+        unique: options.unique === true,
+      };
+    }),
+  );
+}
+
+/** Whether an index that is there does what is wanted, whatever it is called. */
+export function servesAs(present: Document, { keys, unique }: WantedIndex): boolean {
+  const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
+    (restriction) => present[restriction],
+  );
+  // Uniqueness doesn't hang on the order of fields; in a sharded collection they begin with its key.
+  const fieldsOf = (index: Document) => {
+    const fields = Object.entries(index).map(([field, way]) => `${field} ${way}`);
+    return (unique ? fields.toSorted() : fields).join();
+  };
+  const hasKeys = fieldsOf(present['key']) === fieldsOf(keys);
+  return isWhole && hasKeys && (!unique || present['unique'] === true);
+}
