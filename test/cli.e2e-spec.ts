@@ -104,24 +104,6 @@ describe('the command line', () => {
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
-
-  it(
-    'uses the embedded MongoDB when no other is named, and lets go of it',
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'markets-cli-'));
-      try {
-        const env = { EMBEDDED_DB_PATH: folder };
-        const made = await runCli(['keys', 'create', '--name', 'Punter', '--json'], { env });
-        expect(made.code).toBe(0);
-        const { id } = JSON.parse(made.stdout);
-        const listed = await runCli(['keys', 'list', '--json'], { env });
-        expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ id })]);
-      } finally {
-        await rm(folder, { recursive: true });
-      }
-    },
-    LONG,
-  );
 });
 
 describe('a key that nobody sees', () => {

@@ -23,17 +23,14 @@ import type { BatchOutcome, ImportEntry } from '../src/markets/import/batch-tall
 import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
-import { aMarket } from './factories.js';
+import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
 import { until } from './until.js';
 
 const EARLIER = '2026-11-20T07:03:00.000Z';
-type Report = typeof NOTHING;
-
 /** Fields that `{}` lacks. */
 const REQUIRED_FIELDS = 9;
-const NOTHING = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
 
 let folder: string;
 let client: MongoClient;
@@ -54,34 +51,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A record without its dates. */
-function aRecord(overrides: object = {}) {
-  const { createdAt: _createdAt, updatedAt: _updatedAt, ...record } = aMarket();
-  return { ...record, ...overrides };
-}
-
-function ndjson(...records: unknown[]): string {
-  return records.map((record) => JSON.stringify(record)).join('\n');
-}
-
 async function fileOf(content: string | Uint8Array): Promise<string> {
   const file = join(folder, randomUUID());
   await writeFile(file, content);
   return file;
 }
 
-async function runImport(args: string[], input?: string | Uint8Array, mongodbUri = uri) {
-  const result = await runCli(['markets', 'import', '--json', ...args], {
-    env: { MONGODB_URI: mongodbUri },
-    input,
-  });
-  const report: Report | null = JSON.parse(result.stdout || 'null');
-  return { ...result, report };
-}
-
-function counts(report: Partial<typeof NOTHING>) {
-  return { ...NOTHING, ...report };
-}
+const runImport = (args: string[], input?: string | Uint8Array) => importTo(uri, args, input);
 
 /** What a process has open, by path. */
 async function openFilesOf(pid = 0): Promise<string[]> {
@@ -285,7 +261,7 @@ describe('markets import', () => {
         price: 1,
       }));
       const input = ndjson(aRecord({ name: 'Forbidden' }), aRecord({ runners }), aRecord());
-      const { code, report, stderr } = await runImport(['-'], input, other);
+      const { code, report, stderr } = await importTo(other, ['-'], input);
       expect({ code, report }).toEqual({
         code: 1,
         report: counts({ read: 3, inserted: 1, rejected: 2 }),
@@ -324,7 +300,7 @@ describe('markets import', () => {
     await expect(runImport(['-'], '')).resolves.toMatchObject({
       code: 0,
       stderr: '',
-      report: NOTHING,
+      report: counts({}),
     });
   });
 
@@ -333,7 +309,7 @@ describe('markets import', () => {
     const otherClient = await MongoClient.connect(other);
     try {
       const args = ['-', '--dry-run'];
-      await expect(runImport(args, ndjson(aRecord(), {}), other)).resolves.toMatchObject({
+      await expect(importTo(other, args, ndjson(aRecord(), {}))).resolves.toMatchObject({
         code: 1,
         report: counts({ read: 2, inserted: 1, rejected: 1 }),
       });
@@ -355,14 +331,14 @@ describe('markets import', () => {
           { ...twin, _id: undefined },
           { ...twin, _id: undefined },
         ]);
-      const result = await runImport(['-'], ndjson(aRecord()), other);
+      const result = await importTo(other, ['-'], ndjson(aRecord()));
       expect(result).toMatchObject({ code: 0, report: counts({ read: 1, inserted: 1 }) });
       expect(result.stderr).toMatch(
         /^warning: index markets\.market_identity can't be made: .*E11000/,
       );
 
       await otherClient.db().collection('markets').deleteMany({});
-      await runImport(['-'], ndjson(aRecord()), other);
+      await importTo(other, ['-'], ndjson(aRecord()));
       const indexes = await otherClient.db().collection('markets').indexes();
       expect(indexes).toContainEqual(
         expect.objectContaining({ key: { provider: 1, eventId: 1, marketId: 1 }, unique: true }),
@@ -400,7 +376,7 @@ describe('markets import', () => {
         other.db('admin').command({ configureFailPoint: 'hangBeforeUpsertPerformsInsert', mode });
       const record = aRecord();
       const { count } = await hangUpserts('alwaysOn');
-      const importing = runImport(['-'], ndjson(record), mongod.uri);
+      const importing = importTo(mongod.uri, ['-'], ndjson(record));
       await other.db('admin').command({
         waitForFailPoint: 'hangBeforeUpsertPerformsInsert',
         timesEntered: count + 1,
@@ -439,40 +415,6 @@ describe('markets import', () => {
       report: counts({ read: 1_000, inserted: 1_000 }),
     });
   });
-
-  it('fails with a reason when MongoDB goes away, and a second run brings the rest', async () => {
-    const mongod = await TestMongod.start();
-    try {
-      const child = startCli(['markets', 'import', '--json', '-'], {
-        env: { MONGODB_URI: mongod.uri },
-      });
-      const records = Array.from({ length: 2_000 }, () => aRecord());
-      child.stdin.write(`${ndjson(...records.slice(0, 1_000))}\n`);
-      const watcher = await MongoClient.connect(mongod.uri);
-      const stored = watcher.db().collection('markets');
-      while ((await stored.countDocuments()) < 1_000);
-      await watcher.close();
-      await mongod.kill('SIGKILL');
-      child.stdin.end(ndjson(...records.slice(1_000)));
-      const { code, stdout, stderr } = await resultOf(child);
-      // The first batch is stored, but its confirmation may have been lost with MongoDB.
-      const report = JSON.parse(stdout) as { inserted: number };
-      const confirmed = report.inserted;
-      expect([0, 1_000]).toContain(confirmed);
-      expect(report).toEqual(counts({ read: confirmed, inserted: confirmed }));
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
-
-      await mongod.restart();
-      const again = await runImport(['-'], ndjson(...records), mongod.uri);
-      const { inserted, unchanged } = again.report ?? counts({});
-      expect(again.report).toEqual(counts({ read: 2_000, inserted, unchanged }));
-      expect(inserted + unchanged).toBe(2_000);
-      expect(unchanged).toBeGreaterThanOrEqual(confirmed);
-    } finally {
-      await mongod.stop();
-    }
-  }, 60_000);
 
   it('never empties its own input, by whatever name the rejects go', async () => {
     const content = ndjson({});
@@ -563,37 +505,6 @@ describe('markets import', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(REQUIRED_FIELDS + 1);
   });
 
-  it('loses nothing of a feed while MongoDB is away', async () => {
-    const mongod = await TestMongod.start();
-    try {
-      const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
-        env: { MONGODB_URI: mongod.uri },
-      });
-      const ended = resultOf(child);
-      const before = await MongoClient.connect(mongod.uri);
-      const records = Array.from({ length: 3_000 }, () => aRecord());
-      child.stdin.write(`${ndjson(...records.slice(0, 100))}\n`);
-      await until(async () => (await before.db().collection('markets').countDocuments()) === 100);
-      await before.close();
-      const waits = once(child.stderr, 'readable');
-      await mongod.kill('SIGKILL');
-      child.stdin.write(`${ndjson(...records.slice(100))}\n`);
-      await waits;
-      await mongod.restart();
-      const after = await MongoClient.connect(mongod.uri);
-      await until(async () => (await after.db().collection('markets').countDocuments()) === 3_000);
-      await after.close();
-      child.kill('SIGTERM');
-
-      const { code, stdout, stderr } = await ended;
-      expect(stderr).toMatch(/^MongoDB is waited for: .+\n$/);
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({ read: 3_000, rejected: 0 });
-    } finally {
-      await mongod.stop();
-    }
-  }, 60_000);
-
   it('loses nothing of 2,000 lines a second, the last of them without another to push it', async () => {
     const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
       env: { MONGODB_URI: uri },
@@ -629,7 +540,7 @@ describe('markets import', () => {
       runImport(['-', '--rejects', join(folder, 'no', 'folder')]),
     ).resolves.toMatchObject({
       code: 1,
-      report: NOTHING,
+      report: counts({}),
       stderr: expect.stringMatching(/can't be written: ENOENT/),
     });
   });

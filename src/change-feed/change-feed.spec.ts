@@ -1,46 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Collection } from 'mongodb';
-import { setTimeout as delay } from 'node:timers/promises';
+import { feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
-import { setFailCommand } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
-import { Config } from '../config.js';
-import { Database } from '../database/database.js';
 import { databaseName } from '../database/driver-options.js';
-import { ChangeFeed } from './change-feed.js';
-import type { ChangeListener, Commit } from './change.js';
-
-interface Thing {
-  readonly _id: string | number;
-  readonly value?: number | string;
-}
-
-/** Generous, for the sake of a busy machine. */
-const FRESH_MS = 1_000;
-
-class Recorder implements ChangeListener {
-  commits: Commit[] = [];
-  timesForgotten = 0;
-
-  committed(commit: Commit): void {
-    this.commits.push(commit);
-  }
-
-  forgetAll(): void {
-    this.timesForgotten += 1;
-    this.commits = [];
-  }
-
-  /** What was told, without times. */
-  get changes() {
-    return this.commits.map(({ changes }) => changes);
-  }
-}
-
-function feedOf(mongodbUri: string): ChangeFeed {
-  const config = { ...new Config(), mongodbUri };
-  return new ChangeFeed(config, new Database(config));
-}
+import type { ChangeFeed } from './change-feed.js';
 
 describe('ChangeFeed', () => {
   let client: MongoClient;
@@ -201,16 +165,6 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await client.close();
   };
 
-  it('begins once MongoDB is there', async () => {
-    await mongod.kill('SIGKILL');
-    feed.onApplicationBootstrap();
-    await until(() => feed.blindBecause !== 'not started');
-    await mongod.restart();
-    await until(() => feed.ageMs < FRESH_MS);
-    await write('after');
-    await until(() => recorder.commits.length > 0);
-  });
-
   it('misses nothing when MongoDB is killed and comes back', async () => {
     feed.onApplicationBootstrap();
     await until(() => feed.ageMs < FRESH_MS);
@@ -231,54 +185,5 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await until(() => feed.ageMs > FRESH_MS);
     await mongod.kill('SIGCONT');
     await until(() => feed.ageMs < FRESH_MS);
-  });
-
-  it('is as old as its question after a pause, however new the reply that lay unread looks', async () => {
-    feed.onApplicationBootstrap();
-    await until(() => feed.ageMs < FRESH_MS);
-    // While the collection is missing, each round has a second question.
-    await write('before');
-    await until(() => recorder.commits.length === 1);
-    // In the midst of its rounds: nearly always a question is on its way.
-    await delay(150);
-    const pausedMs = 500;
-    const pausedAt = performance.now();
-    while (performance.now() - pausedAt < pausedMs);
-    // The reply is here, and there will be no other.
-    process.kill(mongod.pids[0] ?? 0, 'SIGSTOP');
-    for (let looks = 0; looks < 20; looks += 1) {
-      expect(feed.ageMs).toBeGreaterThanOrEqual(pausedMs);
-      await delay(5);
-    }
-  });
-
-  it('gives up a server that is silent to it alone', async () => {
-    feed.onApplicationBootstrap();
-    await until(() => feed.ageMs < FRESH_MS);
-    const data = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 60_000 };
-    await setFailCommand(mongod, { times: 1 }, data);
-    await until(() => feed.ageMs === Infinity);
-    await until(() => feed.ageMs < FRESH_MS);
-  });
-
-  it('tells nothing of a transaction that is too large to be held, and goes on', async () => {
-    feed.onApplicationBootstrap();
-    await until(() => feed.ageMs < FRESH_MS);
-    const client = new MongoClient(mongod.uri);
-    const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
-    const many = Array.from({ length: 10_001 }, (_, _id) => ({ _id }));
-    await client.withSession((session) =>
-      session.withTransaction(async () => {
-        await things.insertMany(many, { session });
-      }),
-    );
-    await client.close();
-    await until(() => recorder.timesForgotten > 1);
-    expect(recorder.commits).toEqual([]);
-    await write('after');
-    await until(() => recorder.commits.length > 0);
-    expect(recorder.changes).toEqual([
-      [{ kind: 'stored', id: 'after', document: { _id: 'after' }, before: {} }],
-    ]);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { killImports } from './import-kills.js';
-import { testDatabaseUri } from './mongo.js';
+import { killImports } from '../import-kills.js';
+import { testDatabaseUri } from '../mongo.js';
 
 /** Into nothing and into an earlier edition; `npm run test:chaos` has many. */
 const KILLS = 2;

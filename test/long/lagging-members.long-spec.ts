@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, ObjectId, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
-import { createTestApp, type TestApp } from './app.js';
-import { aMarket, aRunner } from './factories.js';
-import { onMember, primaryOf, setFailCommand } from './mongo-admin.js';
-import { TestMongod } from './mongo.js';
-import { until } from './until.js';
+import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
+import { createTestApp, type TestApp } from '../app.js';
+import { aMarket, aRunner } from '../factories.js';
+import { onMember, primaryOf, setFailCommand } from '../mongo-admin.js';
+import { TestMongod } from '../mongo.js';
+import { until } from '../until.js';
 
 const START_MS = 60_000;
 

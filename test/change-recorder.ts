@@ -1,0 +1,36 @@
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../src/change-feed/change.js';
+import { Config } from '../src/config.js';
+import { Database } from '../src/database/database.js';
+
+export interface Thing {
+  readonly _id: string | number;
+  readonly value?: number | string;
+}
+
+/** Generous, for the sake of a busy machine. */
+export const FRESH_MS = 1_000;
+
+export class Recorder implements ChangeListener {
+  commits: Commit[] = [];
+  timesForgotten = 0;
+
+  committed(commit: Commit): void {
+    this.commits.push(commit);
+  }
+
+  forgetAll(): void {
+    this.timesForgotten += 1;
+    this.commits = [];
+  }
+
+  /** What was told, without times. */
+  get changes() {
+    return this.commits.map(({ changes }) => changes);
+  }
+}
+
+export function feedOf(mongodbUri: string): ChangeFeed {
+  const config = { ...new Config(), mongodbUri };
+  return new ChangeFeed(config, new Database(config));
+}

@@ -1,0 +1,138 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
+import { demoMarkets } from '../../src/demo/demo-markets.js';
+import { freePort } from '../../src/embedded-mongod/free-port.js';
+import {
+  addOne,
+  env,
+  expectEnd,
+  folder,
+  foreignMongod,
+  interrupt,
+  isAlive,
+  killed,
+  mongodPid,
+  processes,
+  npmStart,
+  ownDataPaths,
+  User,
+} from '../embedded-processes.js';
+import { runCli } from '../run-cli.js';
+import { until } from '../until.js';
+
+ownDataPaths();
+
+describe('the embedded MongoDB', () => {
+  it('of a command is its own: who comes meanwhile waits, and is told for whom', async () => {
+    const command = new User('a command');
+    expect(await addOne(await command.uri)).toBe(1);
+    const server = new User('the server');
+    const wait = `Waiting for a command (process ${command.process.pid}) to end`;
+    await until(() => server.complaint.includes(wait));
+
+    await interrupt(command);
+    expect(await addOne(await server.uri)).toBe(2);
+    expect(server.complaint.match(/Waiting/g)).toHaveLength(1);
+  });
+
+  it('finds its data again, by the same connection string unless another process took its port', async () => {
+    const first = new User('the server');
+    const uri = await first.uri;
+    expect(await addOne(uri)).toBe(1);
+    await interrupt(first);
+
+    const second = new User('the server');
+    expect(await second.uri).toBe(uri);
+    expect(await addOne(uri)).toBe(2);
+    await interrupt(second);
+
+    const other = createServer((socket) => socket.destroy()).listen(
+      Number(new URL(uri).port),
+      '127.0.0.1',
+    );
+    await once(other, 'listening');
+    const moved = await new User('the server').uri;
+    expect(moved).not.toBe(uri);
+    expect(await addOne(moved)).toBe(3);
+    other.close();
+  });
+
+  it('ends when its owner is killed, also while it starts, and starts again', async () => {
+    const first = new User('the server');
+    await until(async () => (await mongodPid()) > 0);
+    await killed(first);
+    const second = new User('the server');
+    expect(await addOne(await second.uri)).toBe(1);
+    await killed(second);
+    expect(await addOne(await new User('a command').uri)).toBe(2);
+  });
+});
+
+describe('a data path that somebody else uses', () => {
+  it('is left to them when it was ours before', async () => {
+    const server = new User('the server');
+    await server.uri;
+    await interrupt(server);
+    const mongod = await foreignMongod();
+    await expect(new User('a command', folder, 1_000).uri).rejects.toThrow(
+      'another mongod is using this data path',
+    );
+    expect(isAlive(mongod.pid)).toBe(true);
+  });
+});
+
+describe('npm start', () => {
+  beforeEach(async () => {
+    // What `npm test` has built is fresh.
+    await writeFile('dist/.built', '');
+  });
+
+  it('Ctrl-C ends all that was started', async () => {
+    const npm = await npmStart();
+    await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGINT'));
+  });
+
+  it('the server goes on when nothing can be written to stdout', async () => {
+    if (!existsSync('/dev/full')) return;
+    const port = await freePort();
+    const full = await open('/dev/full', 'w');
+    const server = spawn(process.execPath, ['dist/main.js'], {
+      stdio: ['ignore', full.fd, 'pipe'],
+      env: { ...process.env, ...env(), HOST: '127.0.0.1', PORT: String(port) },
+    });
+    processes.push(server);
+    // The demo's prices move once all has been said.
+    const first = demoMarkets()
+      .filter(({ marketMoment }) => marketMoment === 'live')
+      .slice(0, 7);
+    const prices = new Set(first.map(({ runners }) => String(runners[0]?.price)));
+    await until(async () => {
+      if (server.exitCode !== null) throw new Error(`ended with ${server.exitCode}`);
+      const url = `http://127.0.0.1:${port}/v1/markets/market/provider/nb-1001?marketMoment=live`;
+      const answer = await fetch(url, { headers: { 'X-API-Key': DEMO_KEY } }).catch(
+        () => undefined,
+      );
+      if (answer?.status !== 200) return false;
+      const { data } = (await answer.json()) as { data: { runners: { price: number }[] }[] };
+      return data.some(({ runners }) => !prices.has(String(runners[0]?.price)));
+    });
+    expect(server.exitCode).toBeNull();
+    await full.close();
+  });
+});
+
+describe('a command', () => {
+  it('uses the embedded MongoDB when no other is named, and lets go of it', async () => {
+    const options = { env: { EMBEDDED_DB_PATH: folder } };
+    const made = await runCli(['keys', 'create', '--name', 'Punter', '--json'], options);
+    expect(made.code).toBe(0);
+    const { id } = JSON.parse(made.stdout);
+    const listed = await runCli(['keys', 'list', '--json'], options);
+    expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ id })]);
+  });
+});

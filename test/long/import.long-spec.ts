@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { MongoClient } from 'mongodb';
+import { aRecord, counts, ndjson, importTo } from '../imports.js';
+import { TestMongod } from '../mongo.js';
+import { resultOf, startCli } from '../run-cli.js';
+import { until } from '../until.js';
+
+describe('markets import', () => {
+  it('fails with a reason when MongoDB goes away, and a second run brings the rest', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const child = startCli(['markets', 'import', '--json', '-'], {
+        env: { MONGODB_URI: mongod.uri },
+      });
+      const records = Array.from({ length: 2_000 }, () => aRecord());
+      child.stdin.write(`${ndjson(...records.slice(0, 1_000))}\n`);
+      const watcher = await MongoClient.connect(mongod.uri);
+      const stored = watcher.db().collection('markets');
+      while ((await stored.countDocuments()) < 1_000);
+      await watcher.close();
+      await mongod.kill('SIGKILL');
+      child.stdin.end(ndjson(...records.slice(1_000)));
+      const { code, stdout, stderr } = await resultOf(child);
+      // The first batch is stored, but its confirmation may have been lost with MongoDB.
+      const report = JSON.parse(stdout) as { inserted: number };
+      const confirmed = report.inserted;
+      expect([0, 1_000]).toContain(confirmed);
+      expect(report).toEqual(counts({ read: confirmed, inserted: confirmed }));
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
+
+      await mongod.restart();
+      const again = await importTo(mongod.uri, ['-'], ndjson(...records));
+      const { inserted, unchanged } = again.report ?? counts({});
+      expect(again.report).toEqual(counts({ read: 2_000, inserted, unchanged }));
+      expect(inserted + unchanged).toBe(2_000);
+      expect(unchanged).toBeGreaterThanOrEqual(confirmed);
+    } finally {
+      await mongod.stop();
+    }
+  }, 60_000);
+
+  it('loses nothing of a feed while MongoDB is away', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+        env: { MONGODB_URI: mongod.uri },
+      });
+      const ended = resultOf(child);
+      const before = await MongoClient.connect(mongod.uri);
+      const records = Array.from({ length: 3_000 }, () => aRecord());
+      child.stdin.write(`${ndjson(...records.slice(0, 100))}\n`);
+      await until(async () => (await before.db().collection('markets').countDocuments()) === 100);
+      await before.close();
+      const waits = once(child.stderr, 'readable');
+      await mongod.kill('SIGKILL');
+      child.stdin.write(`${ndjson(...records.slice(100))}\n`);
+      await waits;
+      await mongod.restart();
+      const after = await MongoClient.connect(mongod.uri);
+      await until(async () => (await after.db().collection('markets').countDocuments()) === 3_000);
+      await after.close();
+      child.kill('SIGTERM');
+
+      const { code, stdout, stderr } = await ended;
+      expect(stderr).toMatch(/^MongoDB is waited for: .+\n$/);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ read: 3_000, rejected: 0 });
+    } finally {
+      await mongod.stop();
+    }
+  }, 60_000);
+});
