@@ -12,18 +12,14 @@ export function clientNetwork(address = ''): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(text)?.[1];
   if (mapped !== undefined || isIP(text) === 4) return mapped ?? text;
   if (isIP(text) === 0) return '';
-  const [head = '', tail = ''] = text.split('::');
+  // A URL has the shortest form of an address, and no dotted part in it.
+  const [head = '', tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
   const before = groupsOf(head);
-  // A dotted IPv4 tail takes two groups.
-  const after = groupsOf(tail).length + (tail.includes('.') ? 1 : 0);
-  const zeros = Array.from({ length: GROUPS - before.length - after }, () => '0');
-  const network = [...before, ...(text.includes('::') ? zeros : []), ...groupsOf(tail)];
-  return network
-    .slice(0, GROUPS_OF_A_NETWORK)
-    .map((group) => parseInt(group, 16).toString(16))
-    .join(':');
+  const after = groupsOf(tail);
+  const zeros = Array.from({ length: GROUPS - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].slice(0, GROUPS_OF_A_NETWORK).join(':');
 }
 
-function groupsOf(text: string): string[] {
+function groupsOf(text = ''): string[] {
   return text === '' ? [] : text.split(':');
 }

@@ -1,9 +1,8 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Database } from './database.js';
-import { initDatabase, type InitReport } from './init.js';
-import { isWorthRetry } from './worth-retry.js';
+import { initDatabase } from './init.js';
 
-/** What failed in an election is tried again so much later. Milliseconds. */
+/** What may pass by itself, as an election does, is tried again after this. Milliseconds. */
 const AGAIN_AFTER_MS = 1_000;
 
 /** Makes collections and indexes for the running server, which serves all the same where that fails. */
@@ -17,17 +16,11 @@ export class DatabaseInit implements OnApplicationShutdown {
   constructor(private readonly database: Database) {}
 
   async run(): Promise<void> {
-    const report: InitReport = await initDatabase(this.database.connection).catch(
-      (error: unknown) => [
-        {
-          what: 'collections and indexes',
-          ok: false,
-          reason: String(error),
-          ...(isWorthRetry(error) && { isPassing: true }),
-        },
-      ],
-    );
-    if (report.some(({ isPassing }) => isPassing)) this.runAgain();
+    if (this.ended) return;
+    const report = await initDatabase(this.database.connection);
+    if (report.some(({ isPassing }) => isPassing)) {
+      this.again = setTimeout(() => void this.run(), AGAIN_AFTER_MS).unref();
+    }
     const failures = report
       .filter(({ ok }) => !ok)
       .map(({ what, reason }) => `Could not make ${what}: ${reason}`);
@@ -39,11 +32,5 @@ export class DatabaseInit implements OnApplicationShutdown {
   onApplicationShutdown(): void {
     this.ended = true;
     clearTimeout(this.again);
-  }
-
-  private runAgain(): void {
-    if (this.ended) return;
-    clearTimeout(this.again);
-    this.again = setTimeout(() => void this.run(), AGAIN_AFTER_MS).unref();
   }
 }

@@ -5,7 +5,6 @@ import {
   type MongoClient,
   type ServerDescription,
   type Timestamp,
-  type TopologyDescription,
 } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import type { ReadAfterTime } from './read-after-time.js';
@@ -39,10 +38,14 @@ export class Topology {
   follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       if (this.readable) this.lastReadableAt = performance.now();
-      this.servers = serversOf(newDescription);
+      this.servers = [...newDescription.servers.values()];
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
-      this.heartbeats.set(address, heartbeatOf(reply));
+      const { lastWrite, primary } = reply;
+      this.heartbeats.set(address, {
+        lastWrite: lastWrite?.opTime?.ts,
+        namesPrimary: primary !== undefined,
+      });
       this.readAfterTime.advance(clusterTimeOf(reply));
     });
   }
@@ -89,18 +92,10 @@ export class Topology {
   }
 }
 
-function serversOf({ servers }: TopologyDescription): ServerDescription[] {
-  return [...servers.values()];
-}
-
 /** A monitor hands the signature's hash over as bytes, which sessions don't take. */
 function clusterTimeOf({ $clusterTime: time }: Document): ClusterTime | undefined {
   if (!time?.signature) return time;
   const { hash, keyId } = time.signature;
   const asBinary = hash instanceof Uint8Array ? new Binary(hash) : hash;
   return { ...time, signature: { hash: asBinary, keyId } };
-}
-
-function heartbeatOf({ lastWrite, primary }: Document): Heartbeat {
-  return { lastWrite: lastWrite?.opTime?.ts, namesPrimary: primary !== undefined };
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import { downloadMongod, findMemoryServerMongod } from './memory-server.js';
 import { firstLine, mongodFault } from './mongod-program.js';
@@ -36,7 +36,7 @@ export async function findMongod(
 function places(say: Say, env: NodeJS.ProcessEnv): [string, () => string | Promise<string>][] {
   return [
     ['PATH', () => onPath(env)],
-    ['fetched earlier', () => fetchedEarlier(keptMongod(env))],
+    ['fetched earlier', () => keptMongod(env)],
     ['downloaded earlier by mongodb-memory-server', () => findMemoryServerMongod(env)],
     [
       'download by mongodb-memory-server',
@@ -62,11 +62,6 @@ function onPath(env: NodeJS.ProcessEnv): string {
   const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean);
   const program = folders.map((folder) => resolve(folder, 'mongod')).find(isExecutable);
   if (!program) throw new Error('no mongod');
-  return program;
-}
-
-function fetchedEarlier(program: string): string {
-  if (!existsSync(program)) throw new Error(`no ${program}`);
   return program;
 }
 

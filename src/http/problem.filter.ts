@@ -1,16 +1,10 @@
-import {
-  Catch,
-  HttpException,
-  Logger,
-  type ArgumentsHost,
-  type ExceptionFilter,
-} from '@nestjs/common';
+import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { answerHeadersOf } from './response-headers.js';
 import { notFound, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
-/** Turns whatever goes wrong into problem details; an unforeseen failure is logged once, and a neutral 500 to the caller. */
+/** Turns every error into problem details. An unforeseen one is logged, and the caller gets a neutral 500. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Problem');
@@ -23,7 +17,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   private problemOf(error: unknown, request: ApiRequest): Problem {
     if (error instanceof Problem) return error;
-    const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
+    const status = statusOf(error);
     if (status === 404) return notFound();
     if (status !== undefined && status < 500) {
       return new Problem('invalid_request', 'The request could not be read.', { status });
@@ -51,7 +45,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Errors made by Express' own parts carry their status. */
+/** The status that errors of Nest and Express carry. */
 function statusOf(error: unknown): number | undefined {
   const status = (error as { status?: unknown } | null)?.status;
   return typeof status === 'number' && status >= 400 ? status : undefined;

@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import type { BatchOutcome, ImportEntry } from './batch-tally.js';
+import type { ImportEntry } from './batch-tally.js';
 
 const BATCH_RECORDS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-export interface BatchWriterOptions {
-  readonly write: (batch: readonly ImportEntry[]) => Promise<BatchOutcome>;
-  readonly written: (outcome: BatchOutcome) => Promise<void>;
+interface BatchWriterOptions {
+  readonly write: (batch: readonly ImportEntry[]) => Promise<void>;
   /** Whether to write at once what has come, in place of waiting until a batch is full. */
   readonly eager: boolean;
   /** Called when an eager write has failed; `flush` throws it as well. */
@@ -48,7 +47,7 @@ export class BatchWriter {
       const { batch } = this;
       this.batch = [];
       this.bytes = 0;
-      await this.options.written(await this.options.write(batch));
+      await this.options.write(batch);
     }
     this.writing = undefined;
   }

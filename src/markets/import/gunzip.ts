@@ -27,13 +27,11 @@ export async function* unpacked(input: Chunks): Chunks {
 class Unpacker {
   private readonly gunzip = createGunzip();
   private output: Buffer[] = [];
-  private error: Error | undefined;
 
   constructor() {
     this.gunzip.on('data', (chunk: Buffer) => this.output.push(chunk));
-    this.gunzip.on('error', (error) => {
-      this.error = error;
-    });
+    // `errored` is looked at; without a listener an error would end the process.
+    this.gunzip.on('error', () => undefined);
   }
 
   async *push(chunk: Buffer): Chunks {
@@ -52,7 +50,8 @@ class Unpacker {
   private *take(): Iterable<Buffer> {
     yield* this.output;
     this.output = [];
-    if (this.error) throw new InputFault(`the gzip data is cut or damaged: ${this.error.message}`);
+    const { errored } = this.gunzip;
+    if (errored) throw new InputFault(`the gzip data is cut or damaged: ${errored.message}`);
   }
 
   private until(start: (done: () => void) => void): Promise<void> {

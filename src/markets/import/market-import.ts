@@ -40,8 +40,7 @@ export class MarketImport {
   ) {
     this.stop = AbortSignal.any([options.signal, this.broken.signal]);
     this.writer = new BatchWriter({
-      write: (batch) => this.write(batch),
-      written: (outcome) => this.count(outcome),
+      write: async (batch) => this.count(await this.write(batch)),
       eager: options.follow,
       failed: (error) => this.broken.abort(error),
     });

@@ -1,9 +1,7 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../common/command.js';
-
-/** InterruptedAtShutdown, NotWritablePrimary and their like. */
-const AWAY_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13388, 13435, 13436];
+import { isWorthRetry } from '../../database/worth-retry.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
 
@@ -26,9 +24,9 @@ export async function onceMongodbIsThere<T>(
 
 /** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
 function isAway(error: unknown): boolean {
+  if (isWorthRetry(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return true;
-  if (AWAY_CODES.includes(Number(error.code))) return true;
   // What the network does to a bulk write comes without a code.
   if (error instanceof MongoBulkWriteError) return error.code === undefined;
   return !(error instanceof MongoServerError);
