@@ -20,19 +20,22 @@ import { setUpLivePage } from './docs/live-page.js';
 import { ShortWay } from './markets/short-way.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
+import type { Api } from './telemetry/opentelemetry.js';
 import { RequestLog } from './telemetry/request-log.js';
 import { traceRequests } from './telemetry/tracing.js';
 
 export interface AppOptions {
   readonly limits?: HttpLimits;
   readonly metrics?: Metrics;
+  /** In the place of what was started with the process. */
+  readonly tracing?: Api;
 }
 
 /** The application as the server runs it and as the tests ask it: ready, but neither listening nor connected. */
 export async function createApp(
   config: Config,
   logger: Logger,
-  { limits = HTTP_LIMITS, metrics = new Metrics() }: AppOptions = {},
+  { limits = HTTP_LIMITS, metrics = new Metrics(), tracing }: AppOptions = {},
 ): Promise<NestExpressApplication> {
   const adapter = new HttpServerAdapter({
     limits,
@@ -57,7 +60,7 @@ export async function createApp(
   setUpDocs(app, { withProbes: config.adminPort === undefined });
   await app.init();
   const shortWay = app.get(ShortWay);
-  const trace = traceRequests();
+  const trace = traceRequests(tracing);
   adapter.serveBy((express) => (request, response) => {
     const serve = () => {
       if (!shortWay.answer(request, response)) express(request, response);

@@ -50,9 +50,9 @@ export async function stopTracing(): Promise<void> {
  * Makes a span of each request, where tracing was started. Our own rather than the HTTP instrumentation's,
  * which records the URL, query and key included: of what a caller wrote nothing gets in but a trace id.
  */
-export function traceRequests() {
-  if (!started) return undefined;
-  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } = started.api;
+export function traceRequests(api = started?.api) {
+  if (!api) return undefined;
+  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } = api;
   const tracer = trace.getTracer(SERVICE);
   return (request: ApiRequest, response: Response, next: NextFunction): void => {
     const parent = propagation.extract(ROOT_CONTEXT, request.headers, traceHeaders);
