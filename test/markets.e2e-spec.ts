@@ -673,7 +673,8 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
     it.each([
       ['gzip', 'gzip'],
       ['br', 'br'],
-      ['gzip, deflate, br', 'gzip'],
+      ['gzip, deflate, br', 'br'],
+      ['gzip, br;q=0.9', 'gzip'],
       ['br;q=0.5, gzip', 'gzip'],
       ['br;q=0, gzip;q=0.1', 'gzip'],
       ['*', 'br'],

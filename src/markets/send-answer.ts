@@ -15,6 +15,17 @@ const ACCEPTED_LENGTH_MAX = 256;
 
 const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
 
+/** Of those that a client takes equally: most name gzip first, and mean nothing by it. */
+const PREFERRED: readonly Compression[] = ['br', 'gzip'];
+
+/** Its types are older than this option. */
+type WithPreference = Negotiator & {
+  encoding(
+    available: readonly string[],
+    options: { preferred: readonly string[] },
+  ): string | undefined;
+};
+
 /** Few different ones are ever sent. */
 const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
@@ -76,7 +87,8 @@ function negotiate({ headers }: ApiRequest, { body }: JsonBody): Compression | '
   }
   const known = choices.get(accepted);
   if (known) return known;
-  const preferred = new Negotiator({ headers }).encoding(['br', 'gzip', 'identity']);
+  const negotiator = new Negotiator({ headers }) as WithPreference;
+  const preferred = negotiator.encoding([...PREFERRED, 'identity'], { preferred: PREFERRED });
   const choice = (preferred as Compression | undefined) ?? 'identity';
   choices.set(accepted, choice);
   return choice;
