@@ -15,6 +15,7 @@ import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly } from './commit-assembly.js';
 import { FeedConnection } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
+import { FRESH_FOR_MS } from './freshness.js';
 import { Listeners } from './listeners.js';
 import { Progress, type Standing } from './progress.js';
 import { newestWrite } from './proof.js';
@@ -72,6 +73,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */
   get ageMs(): number {
     return this.progress.ageMs();
+  }
+
+  /** Whether nothing can be missing but what was written a moment ago. */
+  get isCurrent(): boolean {
+    return this.ageMs <= FRESH_FOR_MS;
   }
 
   get standing(): Standing {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { conditionsKey, conditionsOf, filteredOf, meets } from './market.filters.js';
+import { conditionsKey, conditionsOf, filteredOf, meetsAll } from './market.filters.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
 import { listParameters } from '../http/input/parameter.js';
@@ -41,7 +41,7 @@ describe('conditionsKey', () => {
   });
 });
 
-describe('meets', () => {
+describe('meetsAll', () => {
   it.each([
     ['live', true],
     ['later', true],
@@ -56,14 +56,14 @@ describe('meets', () => {
     [{ live: true }, false],
   ])('judges %j as MongoDB does: %j', (marketMoment, expected) => {
     const condition = { marketMoment: { $in: ['live', 'later'] } };
-    expect(meets({ marketMoment }, condition)).toBe(expected);
-    expect(meets(filteredOf({ marketMoment }), condition)).toBe(expected);
+    expect(meetsAll({ marketMoment }, [condition])).toBe(expected);
+    expect(meetsAll(filteredOf({ marketMoment }), [condition])).toBe(expected);
   });
 
   it('wants every field of a condition', () => {
     const condition = { marketMoment: { $in: ['live'] }, marketType: { $in: ['BTTS'] } };
-    expect(meets({ marketMoment: 'live', marketType: 'BTTS' }, condition)).toBe(true);
-    expect(meets({ marketMoment: 'live', marketType: 'MATCH_ODDS' }, condition)).toBe(false);
+    expect(meetsAll({ marketMoment: 'live', marketType: 'BTTS' }, [condition])).toBe(true);
+    expect(meetsAll({ marketMoment: 'live', marketType: 'MATCH_ODDS' }, [condition])).toBe(false);
   });
 });
 

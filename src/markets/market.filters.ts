@@ -49,8 +49,16 @@ export function canBeJudgedInMemory(query: MarketFilters): boolean {
   return !conditionsKey(query).includes('\ufffd');
 }
 
-/** Whether a stored market meets a condition as MongoDB judges it: an array by any of its elements. */
-export function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
+/** Whether a stored market meets all conditions. */
+export function meetsAll(
+  stored: Readonly<Record<string, unknown>>,
+  conditions: readonly Condition[],
+): boolean {
+  return conditions.every((condition) => meets(stored, condition));
+}
+
+/** As MongoDB judges it: an array meets a condition if any of its elements does. */
+function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
   for (const field in condition) {
     const wanted: readonly unknown[] = condition[field as keyof Market]?.$in ?? [];
     const found = stored[field];

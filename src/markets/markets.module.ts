@@ -12,33 +12,31 @@ import { PageReader } from './page-reader.js';
 import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
 import { ChangeHistory } from './watch/change-history.js';
-import { FeedCurrency } from './watch/feed-currency.js';
 import { HistoryRecorder } from './watch/history-recorder.js';
 import { PastChanges } from './watch/past-changes.js';
 import { ResetReader } from './watch/reset-reader.js';
+import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamLimits } from './watch/stream-limits.js';
 import { StreamService } from './watch/stream.service.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { WatchController } from './watch/watch.controller.js';
-import { WatchCuts } from './watch/watch-cuts.js';
-import { WatchLoader } from './watch/watch-loader.js';
+import { WatchGroups } from './watch/watch-groups.js';
 import { WatchOpening } from './watch/watch-opening.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
 const watch = [
   ChangeHistory,
   ChangesService,
-  FeedCurrency,
   HistoryRecorder,
   PastChanges,
   ResetReader,
+  ScopeReloader,
   StreamHub,
   StreamLimits,
   StreamService,
   StreamTimes,
-  WatchCuts,
-  WatchLoader,
+  WatchGroups,
   WatchOpening,
   WatchedScopes,
 ];

@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { answerOf, type Answer } from '../answer.js';
-import { conditionsKey, conditionsOf, meets, type Condition } from '../market.filters.js';
+import { conditionsKey, conditionsOf, meetsAll, type Condition } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { afterChange, type CachedMarket } from './cached-market.js';
@@ -8,13 +8,13 @@ import { compareIds, type OrderedId } from './id-order.js';
 
 const OVERHEAD_BYTES = 400;
 
-/** Different pages and filters whose answers are kept, and as many bodies. */
+/** How many answers are kept, for different pages and filters, and how many bodies. */
 const ANSWERS_MAX = 64;
 
-/** All markets under one event or fixture, in the order of `_id`, with the answers made from them so far. */
+/** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
   readonly key: string;
-  /** The cluster time since which every change was applied to it as it was told. */
+  /** Every change after this cluster time was applied to it. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, Answer>();
   private readonly bodies = new Map<string, Buffer>();
@@ -65,28 +65,15 @@ export class CachedScope {
   answer(query: MarketsQuery): Answer {
     const { page, take } = query;
     const key = `${page} ${take} ${conditionsKey(query)}`;
-    const known = this.answers.get(key);
-    if (known) return known;
-    const matching = this.matching(conditionsOf(query));
-    const start = (page - 1) * take;
-    const texts = matching.slice(start, start + take).map(({ json }) => json);
-    const answer = answerOf(query, texts, matching.length);
-    if (this.answers.size >= ANSWERS_MAX) this.answers.clear();
-    this.answers.set(key, answer);
-    return answer;
+    return this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
   }
 
-  /** What is made of its markets for something other than a page, once until they change. */
+  /** What is made from its markets for other purposes than a page; kept until they change. */
   body(key: string, make: () => Buffer): Buffer {
-    const known = this.bodies.get(key);
-    if (known) return known;
-    const body = make();
-    if (this.bodies.size >= ANSWERS_MAX) this.bodies.clear();
-    this.bodies.set(key, body);
-    return body;
+    return this.bodies.get(key) ?? keep(this.bodies, key, make());
   }
 
-  /** What was made from the markets can be made again. */
+  /** Frees memory: answers and bodies can be made again. */
   forgetAnswers(): void {
     this.answers.clear();
     this.bodies.clear();
@@ -107,7 +94,15 @@ export class CachedScope {
     this.markets.splice(index, 1);
   }
 
-  /** Where an id is, or where it would have to be. */
+  private makeAnswer(query: MarketsQuery): Answer {
+    const { page, take } = query;
+    const matching = this.matching(conditionsOf(query));
+    const start = (page - 1) * take;
+    const texts = matching.slice(start, start + take).map(({ json }) => json);
+    return answerOf(query, texts, matching.length);
+  }
+
+  /** Where a market is, or where it would have to be inserted. */
   private find(id: OrderedId): { index: number; found: CachedMarket | undefined } {
     let low = 0;
     let high = this.markets.length;
@@ -122,9 +117,8 @@ export class CachedScope {
   }
 }
 
-export function meetsAll(
-  filtered: Readonly<Record<string, unknown>>,
-  conditions: readonly Condition[],
-): boolean {
-  return conditions.every((condition) => meets(filtered, condition));
+function keep<T>(made: Map<string, T>, key: string, value: T): T {
+  if (made.size >= ANSWERS_MAX) made.clear();
+  made.set(key, value);
+  return value;
 }

@@ -16,6 +16,7 @@ export const REPLACEMENT_CHARACTER = '\ufffd';
 
 /** Keys of binary ids, UUIDs for one, begin with this letter: length, subtype and bytes follow in hex. */
 const BINARY_KEY = 'x';
+const UNORDERED_KEY = '?';
 const LENGTH_DIGITS = 8;
 const SUBTYPE_DIGITS = 2;
 
@@ -55,9 +56,14 @@ export function idOfKey(key: string): OrderedId {
   return { key, rank: OBJECT_ID, value: key };
 }
 
+/** The key of an id that memory can't order. */
+export function unorderedKey(id: unknown): string {
+  return UNORDERED_KEY + idText(id);
+}
+
 /** The id that has a key, as callers see it. */
 export function textOfKey(key: string): string {
-  if (!key.startsWith(BINARY_KEY)) return /^[ns]/.test(key) ? key.slice(1) : key;
+  if (!key.startsWith(BINARY_KEY)) return /^[ns?]/.test(key) ? key.slice(1) : key;
   const bytesAt = 1 + LENGTH_DIGITS + SUBTYPE_DIGITS;
   const subtype = Number.parseInt(key.slice(1 + LENGTH_DIGITS, bytesAt), 16);
   return idText(new Binary(Buffer.from(key.slice(bytesAt), 'hex'), subtype));

@@ -7,22 +7,22 @@ import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Market } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
-import type { OrderedId } from './id-order.js';
 import { MarketChange } from './market-change.js';
+import { MarketHolders } from './market-holders.js';
 
-/** Who wants scopes kept current, and says for how long. */
+/** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */
 export interface ScopeOwner {
   owns(scope: CachedScope): boolean;
-  /** A change was applied to a scope, whoever owns it. */
+  /** A change was applied to a scope. */
   changed(scope: CachedScope): void;
-  /** A scope can't be kept current: it is live no longer. */
+  /** A scope can't be kept current, and is live no longer. */
   lost(scope: CachedScope): void;
 }
 
-/** Who wants to know of all changes, before scopes do. */
+/** Who is told of all changes, before they are applied to scopes. */
 export interface ChangeObserver {
   told(change: MarketChange): void;
-  /** One was applied to a scope, which may know what the change does not tell. */
+  /** A change was applied to a scope, which it may not have named. */
   applied(scope: CachedScope, change: MarketChange): void;
   /** Changes were missed, up to a position. */
   forgotAll(position: Timestamp | undefined): void;
@@ -32,8 +32,7 @@ export interface ChangeObserver {
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();
-  /** The scopes that hold a market, by its id: one or two, for which a set would be large. */
-  private readonly holders = new Map<string, readonly CachedScope[]>();
+  private readonly holders = new MarketHolders();
   private readonly owners: ScopeOwner[] = [];
   private readonly observers: ChangeObserver[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
@@ -45,9 +44,9 @@ export class LiveScopes implements ChangeListener {
     feed.listen(markets.collection.name, this);
   }
 
-  /** Markets noted as held by scopes: each market once for each scope that it is in. */
+  /** Markets noted as held by scopes. */
   get holdings(): number {
-    return [...this.holders.values()].reduce((sum, { length }) => sum + length, 0);
+    return this.holders.count;
   }
 
   addOwner(owner: ScopeOwner): void {
@@ -71,11 +70,11 @@ export class LiveScopes implements ChangeListener {
     if (earlier) return earlier;
     scope.liveSince = this.feed.position;
     this.scopes.set(scope.key, scope);
-    for (const id of scope.ids) this.noteHolder(scope, id);
+    for (const id of scope.ids) this.holders.update(scope, id);
     return scope;
   }
 
-  /** An owner no longer wants a scope: it goes unless another does. */
+  /** To be called when an owner no longer wants a scope: it is removed unless another does. */
   release(scope: CachedScope): void {
     if (!this.owners.some((owner) => owner.owns(scope))) this.remove(scope);
   }
@@ -92,23 +91,24 @@ export class LiveScopes implements ChangeListener {
   private apply(change: MarketChange): void {
     for (const observer of this.observers) observer.told(change);
     for (const scope of this.concerned(change)) {
-      // An owner that was told of another scope may have let this one go.
+      // An owner that was told of another scope may have released this one.
       const isLive = this.scopes.get(scope.key) === scope;
       if (!isLive || !change.clusterTime.greaterThan(scope.asOf)) continue;
-      if (change.applyTo(scope)) {
-        if (change.id) this.noteHolder(scope, change.id);
-        for (const observer of this.observers) observer.applied(scope, change);
-        for (const owner of this.owners) owner.changed(scope);
-      } else {
-        this.lose(scope);
-      }
+      if (change.applyTo(scope)) this.applied(scope, change);
+      else this.lose(scope);
     }
+  }
+
+  private applied(scope: CachedScope, change: MarketChange): void {
+    if (change.id) this.holders.update(scope, change.id);
+    for (const observer of this.observers) observer.applied(scope, change);
+    for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 
   /** The scopes that hold the market, and those that it belongs to now. */
   private concerned(change: MarketChange): Set<CachedScope> {
     if (change.concernsAll) return new Set(this.scopes.values());
-    const scopes = new Set(change.id && this.holders.get(change.id.key));
+    const scopes = new Set(change.id && this.holders.of(change.id));
     for (const key of change.scopeKeys) {
       const scope = this.scopes.get(key);
       if (scope) scopes.add(scope);
@@ -116,27 +116,14 @@ export class LiveScopes implements ChangeListener {
     return scopes;
   }
 
-  private noteHolder(scope: CachedScope, id: OrderedId): void {
-    const holders = this.holders.get(id.key) ?? [];
-    if (scope.has(id) === holders.includes(scope)) return;
-    if (scope.has(id)) this.holders.set(id.key, [...holders, scope]);
-    else this.dropHolder(scope, id);
-  }
-
-  private dropHolder(scope: CachedScope, { key }: OrderedId): void {
-    const others = this.holders.get(key)?.filter((holder) => holder !== scope) ?? [];
-    if (others.length > 0) this.holders.set(key, others);
-    else this.holders.delete(key);
-  }
-
   private lose(scope: CachedScope): void {
     this.remove(scope);
-    for (const owner of this.owners) owner.lost(scope);
+    for (const owner of this.owners) if (owner.owns(scope)) owner.lost(scope);
   }
 
   private remove(scope: CachedScope): void {
     if (this.scopes.get(scope.key) !== scope) return;
     this.scopes.delete(scope.key);
-    for (const id of scope.ids) this.dropHolder(scope, id);
+    for (const id of scope.ids) this.holders.remove(scope, id);
   }
 }

@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { FRESH_FOR_MS } from '../../change-feed/freshness.js';
 import { Config } from '../../config.js';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
@@ -13,10 +12,10 @@ import { REPLACEMENT_CHARACTER } from './id-order.js';
 import { LiveScopes, type ScopeOwner } from './live-scopes.js';
 import { MARKETS_MAX, ScopeLoader } from './scope-loader.js';
 
-/** A scope is loaded when it is asked for again this soon: one-time look-ups shall not push out popular ones. */
+/** A scope is loaded when it is asked for again this soon, so that one-time look-ups don't push out popular ones. */
 const ASKED_AGAIN_WITHIN_MS = 60_000;
 
-/** As many scopes are noted as asked for as fit if they are of this size: what comes back later finds no room. */
+/** The usual size of a scope. As many are noted as asked for as would fit into memory. */
 const USUAL_SCOPE_KB = 48;
 
 /** A scope that is not fit for memory is not tried again for so long. */
@@ -25,20 +24,20 @@ const LEFT_TO_MONGODB_MAX = 10_000;
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 
-/** A scope that grows by changes alone is weighed anew after so many bytes. */
+/** A scope that changes, but is not asked for, is weighed again when it has grown by so many bytes. */
 const GROWN_BYTES = 16 * 1024;
 
-/** A scope as the LRU holds it: another object for each weighing, or it would keep the old weight. */
+/** A scope and its size in the LRU, which notices a new size only with a new object. */
 interface Weighed {
   readonly scope: CachedScope;
   readonly bytes: number;
 }
 
-/** Answers look-ups from the scopes in memory while the feed is known to be complete, and keeps the popular ones there. */
+/** Answers look-ups from memory while the feed is known to be complete, and keeps the popular scopes there. */
 @Injectable()
 export class MarketCache implements ScopeOwner {
   private readonly logger = new Logger(MarketCache.name);
-  private readonly kept: LRUCache<string, Weighed> | undefined;
+  private readonly kept: LRUCache<string, Weighed>;
   private readonly loads = new Map<string, Promise<void>>();
   private readonly asked: LRUCache<string, true>;
   private readonly leftToMongodb = new LRUCache<string, true>({
@@ -50,15 +49,16 @@ export class MarketCache implements ScopeOwner {
     private readonly live: LiveScopes,
     private readonly loader: ScopeLoader,
     private readonly feed: ChangeFeed,
-    config: Config,
+    private readonly config: Config,
   ) {
+    const { cacheMaxMb } = config;
     this.asked = new LRUCache({
-      max: Math.ceil((config.cacheMaxMb * 1024) / USUAL_SCOPE_KB) + 1,
+      max: Math.ceil((cacheMaxMb * 1024) / USUAL_SCOPE_KB) + 1,
       ttl: ASKED_AGAIN_WITHIN_MS,
     });
-    if (config.cacheMaxMb === 0) return;
     this.kept = new LRUCache<string, Weighed>({
-      maxSize: config.cacheMaxMb * 1024 * 1024,
+      // 0 would mean that there is no bound.
+      maxSize: Math.max(1, cacheMaxMb * 1024 * 1024),
       sizeCalculation: ({ bytes }) => bytes,
       disposeAfter: ({ scope }) => live.release(scope),
     });
@@ -67,28 +67,28 @@ export class MarketCache implements ScopeOwner {
 
   /** Bytes that the scopes take, about. */
   get bytes(): number {
-    return this.kept?.calculatedSize ?? 0;
+    return this.kept.calculatedSize;
   }
 
   get count(): number {
-    return this.kept?.size ?? 0;
+    return this.kept.size;
   }
 
   /** The answer from memory, if the scope is there and known to be current. */
   recall(scope: Scope, query: MarketsQuery): Answer | undefined {
-    if (!this.isFresh) return undefined;
+    if (!this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
-    const kept = this.kept?.get(key);
+    const kept = this.kept.get(key);
     const cached = kept?.scope ?? this.live.get(key);
     const answer = cached?.answer(query);
-    // New answers, and compressed forms that were made since.
+    // It has grown by this answer, and by what was compressed since.
     if (kept && kept.bytes !== kept.scope.bytes) this.weigh(kept.scope);
     return answer;
   }
 
   /** The answer from a scope that is loaded for it, if it is popular enough and fit for memory. */
   async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<Answer | undefined> {
-    if (!this.kept || !this.isFresh) return undefined;
+    if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
     if (this.leftToMongodb.has(key) || key.includes(REPLACEMENT_CHARACTER)) return undefined;
     if (!this.asked.has(key)) {
@@ -100,34 +100,29 @@ export class MarketCache implements ScopeOwner {
   }
 
   owns(scope: CachedScope): boolean {
-    return this.kept?.peek(scope.key)?.scope === scope;
+    return this.kept.peek(scope.key)?.scope === scope;
   }
 
   changed(scope: CachedScope): void {
-    const weighed = this.kept?.peek(scope.key);
-    if (weighed?.scope !== scope) return;
-    if (scope.length > MARKETS_MAX) this.kept?.delete(scope.key);
-    else if (scope.bytes > weighed.bytes + GROWN_BYTES) this.weigh(scope);
+    const weighedBytes = this.kept.peek(scope.key)?.bytes ?? 0;
+    if (scope.length > MARKETS_MAX) this.kept.delete(scope.key);
+    else if (scope.bytes > weighedBytes + GROWN_BYTES) this.weigh(scope);
   }
 
   lost(scope: CachedScope): void {
-    if (this.owns(scope)) this.kept?.delete(scope.key);
+    this.kept.delete(scope.key);
   }
 
-  private get isFresh(): boolean {
-    return this.feed.ageMs <= FRESH_FOR_MS;
-  }
-
-  /** Lets the LRU know what a scope has come to weigh; it may be dropped for it. */
+  /** Tells the LRU the size of a scope, which drops it if it is too large, or others to make room. */
   private weigh(scope: CachedScope): void {
-    this.kept?.set(scope.key, { scope, bytes: scope.bytes }, { noDisposeOnSet: true });
+    this.kept.set(scope.key, { scope, bytes: scope.bytes }, { noDisposeOnSet: true });
   }
 
   private keep(loaded: CachedScope): void {
     const scope = this.live.add(loaded);
     this.weigh(scope);
     if (this.owns(scope)) return;
-    // It is larger than all that may be kept.
+    // It is larger than the whole cache.
     this.leftToMongodb.set(scope.key, true);
     this.live.release(scope);
   }
@@ -136,18 +131,16 @@ export class MarketCache implements ScopeOwner {
     const load = this.loader
       .load([scope], BOUNDS, (made) => this.keep(made))
       .then((loaded) => {
-        if ((loaded.get(key)?.unfit ?? 'outdated') !== 'outdated')
-          this.leftToMongodb.set(key, true);
+        const unfit = loaded.get(key)?.unfit;
+        if (unfit && unfit !== 'outdated') this.leftToMongodb.set(key, true);
       })
-      .catch((error: unknown) => this.loadFailed(error))
+      .catch((error: unknown) => {
+        // The page is read from MongoDB instead, which tells its own problem.
+        if (!(error instanceof Problem))
+          this.logger.error({ err: error }, 'A scope could not be loaded');
+      })
       .finally(() => this.loads.delete(key));
     this.loads.set(key, load);
     return load;
-  }
-
-  /** The page is then read on its own, and says what is wrong with MongoDB if it still is. */
-  private loadFailed(error: unknown): void {
-    if (error instanceof Problem) return;
-    this.logger.error({ err: error }, 'A scope could not be loaded');
   }
 }

@@ -1,10 +1,9 @@
 import type { Timestamp } from 'mongodb';
 import type { Change } from '../../change-feed/change.js';
 import { isBelowScopeField, scopeKeysOf } from '../scope.js';
-import { idText } from '../id-text.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
-import { orderedIdOf, type OrderedId } from './id-order.js';
+import { orderedIdOf, unorderedKey, type OrderedId } from './id-order.js';
 
 /** A change in terms of markets and scopes. What several scopes need of it is made once. */
 export class MarketChange {
@@ -35,9 +34,10 @@ export class MarketChange {
     return this.change.kind === 'replaced';
   }
 
-  /** The market's id as callers see it. */
-  get idText(): string {
-    return this.change.kind === 'replaced' ? '' : idText(this.change.id);
+  /** The market's id as a key, from which `textOfKey` makes what callers see. */
+  get idKey(): string {
+    if (this.change.kind === 'replaced') return '';
+    return this.id?.key ?? unorderedKey(this.change.id);
   }
 
   /** Whether a scope that is not known to hold the market might have to change. */

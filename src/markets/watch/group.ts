@@ -1,9 +1,8 @@
 import type { Timestamp } from 'mongodb';
-import { meetsAll, type CachedScope } from '../cache/cached-scope.js';
-import { idOfKey } from '../cache/id-order.js';
-import type { Condition } from '../market.filters.js';
+import type { CachedScope } from '../cache/cached-scope.js';
+import { idOfKey, textOfKey } from '../cache/id-order.js';
+import { meetsAll, type Condition } from '../market.filters.js';
 import type { ChangeHistory } from './change-history.js';
-import { textOfNote } from './market-notes.js';
 
 interface News {
   /** As JSON text. */
@@ -56,7 +55,7 @@ function newsSince(
     const market = scope.get(idOfKey(idKey));
     if (market && meetsAll(market.filtered, conditions)) changed.push(market.json);
     // What the filters saw no otherwise then, the caller does not have.
-    else if (!market || market.filteredSince.greaterThan(position)) removed.push(textOfNote(idKey));
+    else if (!market || market.filteredSince.greaterThan(position)) removed.push(textOfKey(idKey));
   }
   return { changed, removed };
 }

@@ -4,7 +4,6 @@ import type { CachedScope } from '../cache/cached-scope.js';
 import { LiveScopes, type ChangeObserver } from '../cache/live-scopes.js';
 import type { MarketChange } from '../cache/market-change.js';
 import { ChangeHistory } from './change-history.js';
-import { noteIn } from './market-notes.js';
 import { PastChanges } from './past-changes.js';
 
 /** Notes in the history what the change feed tells. */
@@ -20,7 +19,7 @@ export class HistoryRecorder implements ChangeObserver {
 
   told(change: MarketChange): void {
     if (change.isOfAll) this.history.dropUpTo(change.clusterTime);
-    else noteIn(this.history, change);
+    else this.history.noteChange(change);
   }
 
   /** The scopes in memory know of their markets even where the change does not tell. */

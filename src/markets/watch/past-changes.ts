@@ -12,7 +12,6 @@ import { MarketChange } from '../cache/market-change.js';
 import { Market } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import { ChangeHistory } from './change-history.js';
-import { noteIn } from './market-notes.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** How far back the history is filled after a start, in seconds: first what callers who reconnect need. */
@@ -122,7 +121,7 @@ export class PastChanges implements OnApplicationShutdown {
         begin = event.clusterTime;
         continue;
       }
-      noteIn(this.history, new MarketChange(told, event.clusterTime));
+      this.history.noteChange(new MarketChange(told, event.clusterTime));
       // Where it is now nobody kept.
       if (told.kind === 'altered') this.history.noteUnknown(event.clusterTime);
     }

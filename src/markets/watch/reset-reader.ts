@@ -2,16 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
-import { meetsAll } from '../cache/cached-scope.js';
 import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
+import { meetsAll } from '../market.filters.js';
 import { MARKET_PROJECTION, marketJson } from '../market-view.js';
 import { Market } from '../market.schema.js';
 import { byScopeKey, scopeKey } from '../scope.js';
-import { FeedCurrency } from './feed-currency.js';
 import { resetGroup } from './group.js';
-import { demandFew } from './watch-problems.js';
+import { checkSizes } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** Where a cursor begins that nothing can be told since. */
@@ -31,7 +31,7 @@ export class ResetReader {
   constructor(
     @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
-    private readonly currency: FeedCurrency,
+    private readonly feed: ChangeFeed,
   ) {}
 
   /** @throws Problem when there is too much, or MongoDB can't answer (in time) */
@@ -40,10 +40,13 @@ export class ResetReader {
     const { scopes, conditions } = question.watch;
     const { position, documents } = await this.find(question);
     const byKey = byScopeKey(documents);
-    demandFew(scopes, (key) => byKey.get(key)?.length ?? 0);
-    const groups = scopes.map((scope) => {
-      const own = byKey.get(scopeKey(scope)) ?? [];
-      const matching = own.filter((document) => meetsAll(document, conditions));
+    const found = scopes.map((scope) => byKey.get(scopeKey(scope)) ?? []);
+    checkSizes(
+      scopes,
+      found.map(({ length }) => length),
+    );
+    const groups = scopes.map((scope, index) => {
+      const matching = found[index]?.filter((document) => meetsAll(document, conditions)) ?? [];
       return resetGroup(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: performance.now() - askedAt };
@@ -74,7 +77,7 @@ export class ResetReader {
    */
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
     if (!this.database.hasSnapshots || !attempt.isOfPrimary) return undefined;
-    if (this.currency.majorityLags) return undefined;
+    if (this.feed.standing.lateBecause === 'majority_lags') return undefined;
     const { lastWrite } = await this.database.db.command({ hello: 1 });
     return lastWrite?.opTime?.ts;
   }

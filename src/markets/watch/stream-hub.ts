@@ -1,43 +1,36 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
-import { FeedCurrency } from './feed-currency.js';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { MarketStream, type StreamContext, type StreamOptions } from './market-stream.js';
+import type { WrittenChanges } from './stream-progress.js';
 import { StreamTimes } from './stream-times.js';
-import { WatchCuts } from './watch-cuts.js';
+import { WatchGroups } from './watch-groups.js';
 import { WatchedScopes } from './watched-scopes.js';
 
 /** Told for the metrics. */
 export interface StreamObserver {
   opened(): void;
   ended(reason: string): void;
-  written(news: { readonly commits: number; readonly waitedMs: number }): void;
+  written(changes: WrittenChanges): void;
 }
 
-/** All open streams, until they end: looks after them. */
+/** All open streams: checks them and their keys at intervals, and ends them at shutdown. */
 @Injectable()
-export class StreamHub implements BeforeApplicationShutdown {
+export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   private readonly streams = new Set<MarketStream>();
   private readonly timers: NodeJS.Timeout[];
-  private readonly context: StreamContext;
-  private proven = -Infinity;
+  private lastProvenAt = -Infinity;
   isDraining = false;
   observer: StreamObserver | undefined;
 
   constructor(
     readonly times: StreamTimes,
-    cuts: WatchCuts,
+    readonly groups: WatchGroups,
     private readonly watched: WatchedScopes,
-    private readonly currency: FeedCurrency,
+    private readonly feed: ChangeFeed,
     private readonly keys: KeyVerifier,
   ) {
-    this.context = {
-      cuts,
-      times,
-      provenAt: () => this.provenAt(),
-      written: (news) => this.observer?.written(news),
-      ended: (stream) => this.release(stream),
-    };
     this.timers = [
       setInterval(() => this.tick(), times.tickMs).unref(),
       setInterval(() => void this.checkKeys(), times.checkKeysEveryMs).unref(),
@@ -48,20 +41,32 @@ export class StreamHub implements BeforeApplicationShutdown {
     return this.streams.size;
   }
 
-  /** Streams until either side ends it. Everything that may refuse it comes before. */
+  /** Monotonic time at which the feed was last known to be complete. */
+  get provenAt(): number {
+    this.lastProvenAt = Math.max(this.lastProvenAt, performance.now() - this.feed.ageMs);
+    return this.lastProvenAt;
+  }
+
+  /** Streams until either side ends it. Whatever may refuse it must be checked before. */
   open(options: StreamOptions): MarketStream {
-    const stream = new MarketStream(options, this.context);
+    const stream = new MarketStream(options, this);
     this.streams.add(stream);
     this.watched.watch(stream, options.watch);
     this.observer?.opened();
+    options.response.once('close', () => stream.over('left'));
     stream.begin();
     return stream;
   }
 
-  /** To be called when the connection is gone. */
-  close(stream: MarketStream): void {
-    stream.over();
-    this.release(stream);
+  written(changes: WrittenChanges): void {
+    this.observer?.written(changes);
+  }
+
+  /** Frees the memory of a stream at once: its client may take long to read the last event. */
+  ended(stream: MarketStream): void {
+    if (!this.streams.delete(stream)) return;
+    this.watched.unwatch(stream, stream.options.watch);
+    this.observer?.ended(stream.reason ?? 'left');
   }
 
   /** Ends all streams, spread over a while, and opens no more. */
@@ -81,18 +86,6 @@ export class StreamHub implements BeforeApplicationShutdown {
     for (const stream of this.streams) stream.end('draining');
   }
 
-  /** An ended stream holds no memory, though its caller may be slow to read that. */
-  private release(stream: MarketStream): void {
-    if (!this.streams.delete(stream)) return;
-    this.watched.unwatch(stream, stream.options.watch);
-    this.observer?.ended(stream.reason ?? 'left');
-  }
-
-  private provenAt(): number {
-    this.proven = Math.max(this.proven, performance.now() - this.currency.ageMs);
-    return this.proven;
-  }
-
   private tick(): void {
     const now = performance.now();
     for (const stream of this.streams) stream.tick(now);
@@ -103,7 +96,7 @@ export class StreamHub implements BeforeApplicationShutdown {
     await Promise.all([...ids].map((id) => this.checkKey(id)));
   }
 
-  /** A key that can't be checked ends nothing. */
+  /** A key that can't be checked at the moment ends no stream. */
   private async checkKey(id: string): Promise<void> {
     if ((await this.keys.recheck(id)) !== false) return;
     for (const stream of this.streams) if (stream.options.keyId === id) stream.end('key');

@@ -6,7 +6,7 @@ import { answerHeadersOf } from '../../http/response-headers.js';
 import { StreamHub } from './stream-hub.js';
 import { StreamLimits } from './stream-limits.js';
 import { WatchOpening } from './watch-opening.js';
-import { noStream } from './watch-problems.js';
+import { changesUnavailable } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const HEADERS = {
@@ -44,15 +44,14 @@ export class StreamService {
     if (response.closed || request.socket.destroyed) return;
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const { watch, since } = question;
-    const stream = this.hub.open({ watch, response, keyId: apiKey?.id ?? '', since, conflateMs });
-    request.stream = stream;
-    response.once('close', () => this.hub.close(stream));
+    const keyId = apiKey?.id ?? '';
+    request.stream = this.hub.open({ watch, response, keyId, since, conflateMs });
   }
 
   private async prepare(question: WatchQuestion): Promise<void> {
     if (this.hub.isDraining) throw overloaded();
-    const untold = await this.opening.open(question);
-    if (untold) throw noStream(untold);
+    const unavailable = await this.opening.open(question);
+    if (unavailable) throw changesUnavailable(unavailable);
     if (this.hub.isDraining) throw overloaded();
   }
 }

@@ -1,13 +1,6 @@
-/** Who is told of scopes that changed, could no longer be kept current, or are there again. */
-export interface ScopeWatcher {
-  /** Told of each commit, before it is pumped. */
-  markNew(): void;
-  /** Called once for the commits that were told together. */
-  pump(): void;
-  end(reason: 'size'): void;
-}
+import type { ScopeWatcher } from './watched-scope.js';
 
-/** Wakes watchers: commits that are told together make one event. */
+/** Wakes watchers once for all commits that are told in one turn of the event loop. */
 export class Wakes {
   private woken = new Set<ScopeWatcher>();
 

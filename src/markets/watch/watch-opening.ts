@@ -1,27 +1,64 @@
 import { Injectable } from '@nestjs/common';
-import { FeedCurrency } from './feed-currency.js';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { overloaded } from '../../http/overload/overloaded.js';
+import { ScopeLoader } from '../cache/scope-loader.js';
+import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
-import { WatchLoader } from './watch-loader.js';
-import type { Untold } from './watch-problems.js';
+import { waitForFeed } from './wait-for-feed.js';
+import { checkSizes, type Unavailable } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
+import { WatchedScopes } from './watched-scopes.js';
 
-/** What both ways of a watch begin with: all of it in memory, and what was missed known, as far as can be in time. */
+/** A scope that changes in a way that can't be followed while it is loaded is loaded again. */
+const LOADS_MAX = 3;
+
+/** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
 @Injectable()
 export class WatchOpening {
   constructor(
-    private readonly currency: FeedCurrency,
-    private readonly loader: WatchLoader,
+    private readonly feed: ChangeFeed,
+    private readonly loader: ScopeLoader,
+    private readonly watched: WatchedScopes,
     private readonly past: PastChanges,
   ) {}
 
   /**
-   * @returns why memory can't tell, if it can't
-   * @throws Problem when there is too much, or nothing can be told now
+   * @returns why memory can't answer, if it can't
+   * @throws Problem when there are too many markets, or MongoDB can't answer
    */
-  async open(question: WatchQuestion): Promise<Untold | undefined> {
-    if (!(await this.currency.reach(question))) return 'blind';
-    const untold = await this.loader.load(question);
-    if (!untold) await this.past.known(question);
-    return untold;
+  async open(question: WatchQuestion): Promise<Unavailable | undefined> {
+    if (!(await waitForFeed(this.feed, question))) return 'blind';
+    const unavailable = await this.load(question);
+    if (!unavailable) await this.past.known(question);
+    return unavailable;
+  }
+
+  private async load(question: WatchQuestion): Promise<Unavailable | undefined> {
+    const { scopes, keys, fitsMemory } = question.watch;
+    if (!fitsMemory) return 'unordered';
+    for (let loads = 0; loads < LOADS_MAX; loads += 1) {
+      this.watched.lease(scopes);
+      const missing = scopes.filter((scope) => !this.watched.take(scopeKey(scope)));
+      if (missing.length === 0) {
+        checkSizes(scopes, this.watched.sizesOf(keys));
+        this.makeRoom(keys);
+        return undefined;
+      }
+      const bounds = { budgetMs: question.readMs, inOneReply: false };
+      const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
+      const results = missing.map((scope) => loaded.get(scopeKey(scope)));
+      checkSizes(
+        missing,
+        results.map((result) => result?.count ?? 0),
+      );
+      if (results.some((result) => result?.unfit === 'unordered')) return 'unordered';
+    }
+    return 'blind';
+  }
+
+  private makeRoom(keys: readonly string[]): void {
+    if (this.watched.makeRoom(new Set(keys))) return;
+    this.watched.makeRoom();
+    throw overloaded();
   }
 }

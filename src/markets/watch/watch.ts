@@ -1,8 +1,9 @@
+import type { Timestamp } from 'mongodb';
 import { hash } from 'node:crypto';
 import { REPLACEMENT_CHARACTER } from '../cache/id-order.js';
 import { conditionsOf, type Condition } from '../market.filters.js';
 import { scopeKey, type Scope } from '../scope.js';
-import { WATCH_HASH_BYTES } from './cursor.js';
+import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';
 
 /** Ids that one request is counted for. */
 const IDS_PER_REQUEST = 10;
@@ -12,9 +13,9 @@ export class Watch {
   /** The keys of its scopes, in the caller's order. */
   readonly keys: readonly string[];
   readonly conditions: readonly Condition[];
-  /** The same for the same ids, in whatever order, and the same filters. */
+  /** Equal for the same ids, in any order, and the same filters. */
   readonly hash: string;
-  /** The same for the same answers: the order of the ids counts, too. */
+  /** Equal where the answers are: the order of the ids counts, too. */
   readonly signature: string;
 
   constructor(
@@ -27,9 +28,14 @@ export class Watch {
     this.signature = digest(this.keys, this.conditions);
   }
 
-  /** Broken UTF-8 reads as U+FFFD: only MongoDB can tell the one from the other. */
+  /** Broken UTF-8 is read as U+FFFD, so that only MongoDB can tell the two apart. */
   get fitsMemory(): boolean {
     return !JSON.stringify([this.keys, this.conditions]).includes(REPLACEMENT_CHARACTER);
+  }
+
+  /** The cursor of a caller who has been told everything up to a position. */
+  cursorAt(position: Timestamp): string {
+    return writeCursor({ position, watchHash: this.hash });
   }
 
   /** How many requests it counts as. */

@@ -2,15 +2,15 @@ import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
-import { FeedCurrency } from './feed-currency.js';
+import { waitForFeed } from './wait-for-feed.js';
 
 const position = new Timestamp({ t: 1, i: 1 });
-const begun = { isStarting: false, ageMs: 0, standing: { state: 'current' }, position };
-const blind = { ageMs: Infinity, standing: { state: 'blind' }, position: undefined };
+const begun = { isStarting: false, isCurrent: true, standing: { state: 'current' }, position };
+const blind = { isCurrent: false, standing: { state: 'blind' }, position: undefined };
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = new FeedCurrency(feed as ChangeFeed).reach({ after: position, leftMs: 1_000 });
+  const reached = waitForFeed(feed as ChangeFeed, { after: position, leftMs: 1_000 });
   await delay(20);
   Object.assign(feed, begun);
   expect(await reached).toBe(true);
@@ -18,7 +18,7 @@ it('waits for a feed that begins only now', async () => {
 
 it('waits for none that has failed to', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = new FeedCurrency(feed as ChangeFeed).reach({ after: position, leftMs: 1_000 });
+  const reached = waitForFeed(feed as ChangeFeed, { after: position, leftMs: 1_000 });
   await delay(20);
   feed.isStarting = false;
   expect(await reached).toBe(false);

@@ -1,0 +1,51 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
+import { Problem } from '../../http/problem.js';
+import { ScopeLoader } from '../cache/scope-loader.js';
+import type { WatchedScope } from './watched-scope.js';
+import { WatchedScopes } from './watched-scopes.js';
+
+const CHECK_EVERY_MS = 250;
+
+/** After a failed load a scope is tried again after twice as long each time, up to this. Milliseconds. */
+const RETRY_MAX_MS = 4_000;
+
+const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };
+
+/** Loads streamed scopes again that could not be kept current, and drops scopes whose lease has ended. */
+@Injectable()
+export class ScopeReloader implements OnApplicationShutdown {
+  private readonly logger = new Logger(ScopeReloader.name);
+  private readonly timer = setInterval(() => this.check(), CHECK_EVERY_MS).unref();
+
+  constructor(
+    private readonly loader: ScopeLoader,
+    private readonly watched: WatchedScopes,
+  ) {}
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  private check(): void {
+    const now = performance.now();
+    this.watched.expire(now);
+    for (const missing of this.watched.missing) {
+      if (missing.retryAt <= now) void this.reload(missing);
+    }
+  }
+
+  private async reload(missing: WatchedScope): Promise<void> {
+    missing.retryAt = Infinity;
+    try {
+      await this.loader.load([missing.scope], BOUNDS, (made) => this.watched.keep(made));
+    } catch (error) {
+      if (!(error instanceof Problem))
+        this.logger.error({ err: error }, 'A watched scope could not be loaded');
+    }
+    missing.retryMs = missing.live
+      ? 0
+      : Math.min(RETRY_MAX_MS, 2 * missing.retryMs + CHECK_EVERY_MS);
+    missing.retryAt = performance.now() + missing.retryMs;
+  }
+}

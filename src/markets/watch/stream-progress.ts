@@ -1,0 +1,137 @@
+import type { Timestamp } from 'mongodb';
+import type { EventWriter } from './event-writer.js';
+import { streamEvents } from './stream-events.js';
+import type { WatchGroups } from './watch-groups.js';
+import type { Watch } from './watch.js';
+
+/** What one event told. */
+export interface WrittenChanges {
+  readonly commits: number;
+  /** How long the first of them waited in this process. */
+  readonly waitedMs: number;
+}
+
+export interface ProgressOptions {
+  readonly watch: Watch;
+  /** The position that the client has reached already, if any. */
+  readonly since: Timestamp | undefined;
+  readonly conflateMs: number;
+}
+
+export interface ProgressContext {
+  readonly groups: WatchGroups;
+  /** Monotonic time at which the feed was last known to be complete. */
+  readonly provenAt: number;
+  written(changes: WrittenChanges): void;
+}
+
+/** Commits that the client has not been told yet. */
+interface Pending {
+  /** When the first of them was told here. */
+  readonly since: number;
+  /** `provenAt` at that moment. */
+  readonly provenAt: number;
+  commits: number;
+}
+
+/**
+ * How far the client of a stream has got, and the events that bring it further. There is no queue: changes since its
+ * position are put together when its socket can take them, so that a slow reader gets the newest state.
+ */
+export class StreamProgress {
+  /** How many ids the client has got a snapshot of, or what it missed. */
+  private caughtUp = 0;
+  /** Whether it has got that of all ids, of one state. */
+  private isCaughtUp = false;
+  /** Everything up to it was told; until it is caught up: where that began. */
+  private position: Timestamp | undefined;
+  private pending: Pending | undefined;
+  private lastChangesAt = -Infinity;
+  private timer: NodeJS.Timeout | undefined;
+  isLate = false;
+
+  constructor(
+    private readonly writer: EventWriter,
+    private readonly options: ProgressOptions,
+    private readonly context: ProgressContext,
+  ) {}
+
+  markNew(): void {
+    if (!this.isCaughtUp) return;
+    if (!this.pending) {
+      const { groups, provenAt } = this.context;
+      this.pending = { since: performance.now(), provenAt, commits: 0 };
+      this.position = groups.position ?? this.position;
+    }
+    this.pending.commits += 1;
+  }
+
+  /** Writes what is new, if the socket can take it. */
+  advance(): void {
+    if (this.writer.isBlocked || !this.context.groups.hasAll(this.options.watch)) return;
+    if (!this.isCaughtUp) this.catchUp();
+    else if (this.pending) this.tellChanges(this.pending);
+  }
+
+  /** Says up to when the client knows everything. While changes are held back, that is the last time before them. */
+  tellCurrent(): void {
+    const { groups, provenAt } = this.context;
+    const { watch } = this.options;
+    if (!this.isCaughtUp || !groups.hasAll(watch)) return;
+    const position = this.pending ? this.position : groups.position;
+    if (!position) return;
+    const ageMs = performance.now() - (this.pending?.provenAt ?? provenAt);
+    this.isLate = false;
+    this.writer.write(streamEvents.current(ageMs, watch.cursorAt(position)));
+  }
+
+  tellLate(ageMs: number): void {
+    this.isLate = true;
+    this.writer.write(streamEvents.late(ageMs));
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  /** Id by id, with what changed meanwhile at the end, so that all is of one state. */
+  private catchUp(): void {
+    const { groups } = this.context;
+    const { watch, since } = this.options;
+    this.position ??= groups.position;
+    for (const key of watch.keys.slice(this.caughtUp)) {
+      if (this.writer.isBlocked) return;
+      this.writeChanges(groups.groups(watch, since, [key]));
+      this.caughtUp += 1;
+    }
+    if (this.writer.isBlocked) return;
+    this.writeChanges(groups.groups(watch, this.position));
+    this.isCaughtUp = true;
+    this.position = groups.position;
+    this.tellCurrent();
+  }
+
+  private writeChanges(groups: readonly Buffer[]): void {
+    if (groups.length > 0) this.writer.write(streamEvents.changes(groups));
+  }
+
+  private tellChanges({ since, commits }: Pending): void {
+    const now = performance.now();
+    const dueInMs = this.lastChangesAt + this.options.conflateMs - now;
+    if (dueInMs > 0) {
+      this.timer ??= setTimeout(() => {
+        this.timer = undefined;
+        this.advance();
+      }, dueInMs).unref();
+      return;
+    }
+    const { groups } = this.context;
+    const event = this.position && groups.event(this.options.watch, this.position);
+    this.position = groups.position;
+    this.pending = undefined;
+    if (!event) return;
+    this.writer.write(event);
+    this.lastChangesAt = now;
+    this.context.written({ commits, waitedMs: now - since });
+  }
+}

@@ -1,0 +1,39 @@
+import type { Timestamp } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import { behindCursor } from './watch-problems.js';
+import type { WatchQuestion } from './watch-question.js';
+
+const CHECK_EVERY_MS = 10;
+
+/** How long a feed that has fallen behind is waited for. Milliseconds. */
+const LATE_MAX_MS = 300;
+
+/** A feed that is starting is waited for longer: without it a caller who resumes would have to begin anew. Milliseconds. */
+const STARTING_MAX_MS = 1_000;
+
+/**
+ * Waits a little for the feed to be current, and to have reached the position that is asked for.
+ * @returns whether it is current; false also when it follows no changes at present
+ * @throws Problem when it has not reached the position in time
+ */
+export async function waitForFeed(
+  feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
+  question: Pick<WatchQuestion, 'after' | 'leftMs'>,
+): Promise<boolean> {
+  const since = performance.now();
+  for (;;) {
+    const waited = performance.now() - since;
+    const isBehind = question.after !== undefined && !hasReached(feed.position, question.after);
+    if (feed.isCurrent && !isBehind) return true;
+    if (feed.isStarting && waited > STARTING_MAX_MS) return false;
+    if (!feed.isStarting && feed.standing.state === 'blind') return false;
+    if (isBehind && question.leftMs < 0) throw behindCursor();
+    if (!isBehind && !feed.isStarting && waited > LATE_MAX_MS) return false;
+    await delay(CHECK_EVERY_MS);
+  }
+}
+
+function hasReached(position: Timestamp | undefined, due: Timestamp): boolean {
+  return position !== undefined && due.lessThanOrEqual(position);
+}

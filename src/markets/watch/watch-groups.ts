@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import type { Timestamp } from 'mongodb';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { ChangeHistory } from './change-history.js';
+import { groupSince } from './group.js';
+import { streamEvents } from './stream-events.js';
+import { tooMuchData } from './watch-problems.js';
+import type { Watch } from './watch.js';
+import { WatchedScopes } from './watched-scopes.js';
+
+/** Makes groups of what is new in the watched scopes. Streams that watch the same share their events. */
+@Injectable()
+export class WatchGroups {
+  /** The events made at a position of the feed, by watch and by the position since when. */
+  private readonly events = new Map<string, Buffer | undefined>();
+  private eventsAt: Timestamp | undefined;
+
+  constructor(
+    private readonly watched: WatchedScopes,
+    private readonly feed: ChangeFeed,
+    private readonly history: ChangeHistory,
+  ) {}
+
+  get position(): Timestamp | undefined {
+    return this.feed.position;
+  }
+
+  /** Whether all of a watch is in memory. A scope that has to be loaded again is not for a moment. */
+  hasAll({ keys }: Watch): boolean {
+    return this.position !== undefined && keys.every((key) => this.watched.get(key) !== undefined);
+  }
+
+  /** Whether a watch has grown to more markets than may be watched. */
+  isTooLarge({ scopes, keys }: Watch): boolean {
+    return tooMuchData(scopes, this.watched.sizesOf(keys)) !== undefined;
+  }
+
+  /** One group for each id of a watch, or of some, that has something new. */
+  groups(watch: Watch, since: Timestamp | undefined, keys = watch.keys): Buffer[] {
+    return keys
+      .map((key) => this.watched.get(key))
+      .map((scope) => scope && groupSince(scope, watch.conditions, this.history, since))
+      .filter((group) => group !== undefined);
+  }
+
+  /** The event with what is new since a position; undefined when nothing is. */
+  event(watch: Watch, since: Timestamp): Buffer | undefined {
+    const { position } = this;
+    if (!position) return undefined;
+    if (!this.eventsAt?.equals(position)) this.events.clear();
+    this.eventsAt = position;
+    const key = `${watch.signature} ${since.toBigInt()}`;
+    if (this.events.has(key)) return this.events.get(key);
+    const groups = this.groups(watch, since);
+    const event =
+      groups.length > 0 ? streamEvents.changes(groups, watch.cursorAt(position)) : undefined;
+    this.events.set(key, event);
+    return event;
+  }
+}
