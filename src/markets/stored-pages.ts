@@ -1,0 +1,131 @@
+import { MongoServerError, type Document, type Timestamp } from 'mongodb';
+import type { PipelineStage } from 'mongoose';
+import type { Database } from '../database/database.js';
+import type { ReadAttempt } from '../database/read-attempt.js';
+import { TAKE_MAX } from '../http/input/page.js';
+import { MARKET_PROJECTION } from './market-view.js';
+import type { MarketsQuery } from './markets-query.dto.js';
+
+export interface Lookup {
+  readonly match: PipelineStage.Match;
+  readonly query: MarketsQuery;
+}
+
+/** The markets of one page, as stored, and how many match in all: both of one state of the data. */
+export interface StoredPage {
+  readonly markets: readonly Document[];
+  readonly itemCount: number;
+}
+
+export const NO_MARKETS: StoredPage = { markets: [], itemCount: 0 };
+
+/** A snapshot must have what was known to be written so long before the read. Milliseconds. */
+const SNAPSHOT_BEHIND_MS = 150;
+
+/** After a snapshot that was too old, none is asked for during this time. Milliseconds. */
+const WITHOUT_SNAPSHOTS_MS = 200;
+
+/** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
+const SNAPSHOT_GONE = new Set([175, 239, 246]);
+
+/** A total order that never changes, so that pages neither overlap nor skip. */
+const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
+
+/** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else each in one pass. */
+export class StoredPages {
+  private withoutSnapshotsUntil = -Infinity;
+
+  constructor(
+    private readonly collection: string,
+    private readonly database: Database,
+  ) {}
+
+  async read(lookups: readonly Lookup[], attempt: ReadAttempt): Promise<StoredPage[]> {
+    const ofSnapshot = await this.readSnapshot(lookups, attempt);
+    return ofSnapshot ?? Promise.all(lookups.map((lookup) => this.readInOnePass(lookup, attempt)));
+  }
+
+  /**
+   * A snapshot shows what a majority has, which may be too old: the server's own state is read then. No snapshot of a
+   * secondary is read either, which may have writes that it does not know to be a majority's.
+   */
+  private async readSnapshot(
+    lookups: readonly Lookup[],
+    attempt: ReadAttempt,
+  ): Promise<StoredPage[] | undefined> {
+    const now = performance.now();
+    const { hasSnapshots, readAfterTime } = this.database;
+    if (!hasSnapshots || !attempt.isOfPrimary || now < this.withoutSnapshotsUntil) return undefined;
+    const due = readAfterTime.knownAt(now - SNAPSHOT_BEHIND_MS);
+    try {
+      const { cursor } = await attempt.command({
+        aggregate: this.collection,
+        pipeline: this.pagesAndTotals(lookups),
+        cursor: { batchSize: lookups.length * (TAKE_MAX + 1) },
+        readConcern: { level: 'snapshot' },
+      });
+      if (!isBefore(cursor.atClusterTime, due)) {
+        return pagesOf(await attempt.restOf(cursor), lookups.length);
+      }
+      attempt.killCursor(cursor.id, this.collection);
+      this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
+    } catch (error) {
+      if (!isSnapshotGone(error)) throw error;
+    }
+    return undefined;
+  }
+
+  /** The page and the total of each look-up. Indexes give order and count, so that only pages are fetched. */
+  private pagesAndTotals(lookups: readonly Lookup[]): PipelineStage[] {
+    const [first = [], ...others] = lookups.flatMap(({ match, query }, index) => [
+      [match, IN_ORDER, ...pageStages(query)],
+      [match, { $count: 'itemCount' }, { $set: { lookup: { $literal: index } } }],
+    ]);
+    const union = (pipeline: object[]) => ({ $unionWith: { coll: this.collection, pipeline } });
+    return [...first, ...others.map(union)] as PipelineStage[];
+  }
+
+  /** Without a snapshot, one pass over all that match sees page and total together. */
+  private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
+    const total = [{ $count: 'itemCount' }];
+    const rows = await attempt.rows({
+      aggregate: this.collection,
+      pipeline: [
+        match,
+        IN_ORDER,
+        { $facet: { markets: pageStages(query), total } },
+        // Row by row, since a page may be larger than a document may be.
+        { $project: { rows: { $concatArrays: ['$markets', '$total'] } } },
+        { $unwind: '$rows' },
+        { $replaceRoot: { newRoot: '$rows' } },
+      ],
+      cursor: { batchSize: TAKE_MAX + 1 },
+    });
+    return pagesOf(rows, 1)[0] ?? NO_MARKETS;
+  }
+}
+
+/** The rows are the markets of each page, followed by its total; there is none of either where nothing matches. */
+function pagesOf(rows: readonly Document[], count: number): StoredPage[] {
+  const pages = Array.from({ length: count }, () => NO_MARKETS);
+  let start = 0;
+  rows.forEach((row, end) => {
+    if ('_id' in row) return;
+    pages[row['lookup'] ?? 0] = { markets: rows.slice(start, end), itemCount: row['itemCount'] };
+    start = end + 1;
+  });
+  return pages;
+}
+
+function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineStage[] {
+  return [{ $skip: (page - 1) * take }, { $limit: take }, { $project: MARKET_PROJECTION }];
+}
+
+function isBefore(time: Timestamp | undefined, due: Timestamp | undefined): boolean {
+  return time !== undefined && due !== undefined && time.lessThan(due);
+}
+
+/** For a moment after a collection or an index was made anew, there is no snapshot of it. */
+function isSnapshotGone(error: unknown): boolean {
+  return error instanceof MongoServerError && SNAPSHOT_GONE.has(Number(error.code));
+}
