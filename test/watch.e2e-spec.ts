@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
+import type { ApiRequest } from '../src/http/api-request.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
@@ -338,6 +341,25 @@ describe('a stream that is refused', () => {
     expect(held.map(({ isOver }) => isOver)).toEqual([false, false]);
     held[0]?.close();
     await until(async () => (await open(query, {}, key)).response.statusCode === 200);
+  });
+
+  it('is none whose caller left before it could begin: it is not counted', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'hasty', streams: 1 });
+    const query = `eventId=${randomUUID()}`;
+    const leaving = new AbortController();
+    const charging = jest.spyOn(service.app.get(RequestLimit), 'charge');
+    charging.mockImplementationOnce(async (request) => {
+      leaving.abort();
+      await once((request as ApiRequest).socket, 'close');
+    });
+    const headers = { 'X-API-Key': key };
+    const left = fetch(`${service.url}/v1/markets/stream?${query}`, {
+      headers,
+      signal: leaving.signal,
+    });
+    await expect(left).rejects.toThrow('abort');
+    charging.mockRestore();
+    expect((await open(query, {}, key)).response.statusCode).toBe(200);
   });
 
   it('is one more than the process may have, or any where there is no room', async () => {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
 import type { Caller } from '../../http/api-request.js';
 import { Config } from '../../config.js';
 import { overloaded } from '../../http/overload/overloaded.js';
@@ -13,25 +14,21 @@ export class StreamLimits {
   constructor(private readonly config: Config) {}
 
   /**
-   * Counts a stream in.
-   * @returns counts it out; a second call does nothing
+   * Counts a stream until its response is closed, whether it is opened or refused later.
    * @throws Problem `too_many_streams` or `overloaded`
    */
-  take({ id, streams }: Caller): () => void {
+  take({ id, streams }: Caller, response: Response): void {
     const limit = streams ?? this.config.streamsPerKey;
-    const open = this.ofKeys.get(id) ?? 0;
-    if (open >= limit) throw tooManyStreams(limit);
+    if ((this.ofKeys.get(id) ?? 0) >= limit) throw tooManyStreams(limit);
     if (this.all >= this.config.streamsMax) throw overloaded();
-    this.ofKeys.set(id, open + 1);
-    this.all += 1;
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.all -= 1;
-      const left = (this.ofKeys.get(id) ?? 1) - 1;
-      if (left > 0) this.ofKeys.set(id, left);
-      else this.ofKeys.delete(id);
-    };
+    this.count(id, 1);
+    response.once('close', () => this.count(id, -1));
+  }
+
+  private count(id: string, difference: 1 | -1): void {
+    this.all += difference;
+    const open = (this.ofKeys.get(id) ?? 0) + difference;
+    if (open > 0) this.ofKeys.set(id, open);
+    else this.ofKeys.delete(id);
   }
 }

@@ -31,21 +31,16 @@ export class StreamService {
     question: WatchQuestion,
     conflateMs: number,
   ): Promise<void> {
-    const { apiKey } = request;
-    const giveBack = this.limits.take(apiKey as Caller);
-    // It may be gone before there is anything to stream.
-    response.once('close', giveBack);
-    try {
-      await this.prepare(question);
-    } catch (error) {
-      giveBack();
-      throw error;
-    }
+    // The client may have left while its key was checked: its stream would be counted for ever.
+    if (response.closed) return;
+    const caller = request.apiKey as Caller;
+    this.limits.take(caller, response);
+    await this.prepare(question);
     if (response.closed || request.socket.destroyed) return;
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const { watch, since } = question;
-    const keyId = apiKey?.id ?? '';
-    request.stream = this.hub.open({ watch, response, keyId, since, conflateMs });
+    const options = { watch, response, keyId: caller.id, since, conflateMs };
+    request.stream = this.hub.open(options);
   }
 
   private async prepare(question: WatchQuestion): Promise<void> {
