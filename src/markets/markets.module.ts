@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MongooseModule } from '@nestjs/mongoose';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
+import { ChangeHistory } from './cache/change-history.js';
 import { LiveScopes } from './cache/live-scopes.js';
 import { MarketCache } from './cache/market-cache.js';
 import { ScopeLoader } from './cache/scope-loader.js';
@@ -11,8 +12,6 @@ import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
 import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
-import { ChangeHistory } from './watch/change-history.js';
-import { HistoryRecorder } from './watch/history-recorder.js';
 import { PastChanges } from './watch/past-changes.js';
 import { ResetReader } from './watch/reset-reader.js';
 import { ScopeReloader } from './watch/scope-reloader.js';
@@ -28,7 +27,6 @@ import { WatchedScopes } from './watch/watched-scopes.js';
 const watch = [
   ChangeHistory,
   ChangesService,
-  HistoryRecorder,
   PastChanges,
   ResetReader,
   ScopeReloader,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
-import { CachedScope } from '../cache/cached-scope.js';
+import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
-import type { CachedScope } from '../cache/cached-scope.js';
-import type { MarketChange } from '../cache/market-change.js';
+import type { CachedScope } from './cached-scope.js';
 import { HistoryPiece, newest, secondsOf } from './history-piece.js';
+import type { MarketChange } from './market-change.js';
 
 /** How long after a position callers can still be told what is new since then. */
 const KEPT_SECONDS = 600;
@@ -45,6 +45,7 @@ export class ChangeHistory {
   /** Notes a change in the scopes that it names. */
   noteChange(change: MarketChange): void {
     const { clusterTime, idKey, scopeKeys, scopeKeysBefore } = change;
+    if (change.isOfAll) return this.dropUpTo(clusterTime);
     for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
       this.note(key, idKey, clusterTime);
     if (!scopeKeysBefore || change.concernsAll) this.noteUnknown(clusterTime);

@@ -7,6 +7,7 @@ import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Market } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
+import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
 import { MarketHolders } from './market-holders.js';
 
@@ -19,27 +20,18 @@ export interface ScopeOwner {
   lost(scope: CachedScope): void;
 }
 
-/** Who is told of all changes, before they are applied to scopes. */
-export interface ChangeObserver {
-  told(change: MarketChange): void;
-  /** A change was applied to a scope, which it may not have named. */
-  applied(scope: CachedScope, change: MarketChange): void;
-  /** Changes were missed, up to a position. */
-  forgotAll(position: Timestamp | undefined): void;
-}
-
-/** The scopes in memory, which the change feed keeps current: each is there once, whoever owns it. */
+/** The scopes in memory, which the change feed keeps current: each is there once, whoever owns it. Notes what changed. */
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();
   private readonly holders = new MarketHolders();
   private readonly owners: ScopeOwner[] = [];
-  private readonly observers: ChangeObserver[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
 
   constructor(
     @InjectModel(Market.name) markets: Model<Market>,
     private readonly feed: ChangeFeed,
+    private readonly history: ChangeHistory,
   ) {
     feed.listen(markets.collection.name, this);
   }
@@ -51,10 +43,6 @@ export class LiveScopes implements ChangeListener {
 
   addOwner(owner: ScopeOwner): void {
     this.owners.push(owner);
-  }
-
-  addObserver(observer: ChangeObserver): void {
-    this.observers.push(observer);
   }
 
   get(key: string): CachedScope | undefined {
@@ -84,12 +72,12 @@ export class LiveScopes implements ChangeListener {
   }
 
   forgetAll(position: Timestamp | undefined): void {
-    for (const observer of this.observers) observer.forgotAll(position);
+    this.history.startAt(position);
     for (const scope of this.scopes.values()) this.lose(scope);
   }
 
   private apply(change: MarketChange): void {
-    for (const observer of this.observers) observer.told(change);
+    this.history.noteChange(change);
     for (const scope of this.concerned(change)) {
       // An owner that was told of another scope may have released this one.
       const isLive = this.scopes.get(scope.key) === scope;
@@ -100,8 +88,11 @@ export class LiveScopes implements ChangeListener {
   }
 
   private applied(scope: CachedScope, change: MarketChange): void {
-    if (change.id) this.holders.update(scope, change.id);
-    for (const observer of this.observers) observer.applied(scope, change);
+    if (change.id) {
+      this.holders.update(scope, change.id);
+      // The change itself may not name the scopes that the market was in.
+      this.history.note(scope.key, change.id.key, change.clusterTime);
+    }
     for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 

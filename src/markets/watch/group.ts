@@ -2,7 +2,7 @@ import type { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { idOfKey, textOfKey } from '../cache/id-order.js';
 import { meetsAll, type Condition } from '../market.filters.js';
-import type { ChangeHistory } from './change-history.js';
+import type { ChangeHistory } from '../cache/change-history.js';
 
 interface News {
   /** As JSON text. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { ChangeHistory } from './change-history.js';
+import { ChangeHistory } from '../cache/change-history.js';
 import { groupSince } from './group.js';
 import { streamEvents } from './stream-events.js';
 import { tooMuchData } from './watch-problems.js';

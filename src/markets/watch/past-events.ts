@@ -1,0 +1,48 @@
+import type { Document, Timestamp } from 'mongodb';
+import { ChangeStream, onlyFieldsBefore } from '../../change-feed/change-stream.js';
+import type { ChangeEvent } from '../../change-feed/change.js';
+import { clusterTimeOf } from '../../change-feed/cluster-time.js';
+import type { Database } from '../../database/database.js';
+import { SCOPE_FIELDS } from '../scope.js';
+
+/** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
+const SHAPE: readonly Document[] = [
+  ...onlyFieldsBefore(SCOPE_FIELDS),
+  {
+    $project: {
+      operationType: 1,
+      clusterTime: 1,
+      ns: 1,
+      to: 1,
+      documentKey: 1,
+      fullDocumentBeforeChange: 1,
+      ...Object.fromEntries(SCOPE_FIELDS.map((field) => [`fullDocument.${field}`, 1])),
+    },
+  },
+];
+
+/** Reads from MongoDB's own log what happened to a collection after a cluster time, up to another, in batches. */
+export async function* readPastEvents(
+  { connection, db }: Database,
+  collection: string,
+  from: Timestamp,
+  until: Timestamp,
+): AsyncGenerator<readonly ChangeEvent[]> {
+  const session = connection.getClient().startSession({ causalConsistency: false });
+  try {
+    const start = { startAtOperationTime: from };
+    const stream = await ChangeStream.open(db, session, [collection], start, SHAPE);
+    try {
+      let batch = stream.first;
+      yield batch.events;
+      while (clusterTimeOf(batch.resumeToken).lessThan(until)) {
+        batch = await stream.next(1);
+        yield batch.events;
+      }
+    } finally {
+      await stream.close().catch(() => undefined);
+    }
+  } finally {
+    await session.endSession().catch(() => undefined);
+  }
+}
