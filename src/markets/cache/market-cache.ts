@@ -10,7 +10,8 @@ import { scopeKey, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { REPLACEMENT_CHARACTER } from './id-order.js';
 import { LiveScopes, type ScopeOwner } from './live-scopes.js';
-import { MARKETS_MAX, ScopeLoader } from './scope-loader.js';
+import { MARKETS_MAX } from './make-scope.js';
+import { ScopeLoader } from './scope-loader.js';
 
 /** A scope is loaded when it is asked for again this soon, so that one-time look-ups don't push out popular ones. */
 const ASKED_AGAIN_WITHIN_MS = 60_000;

@@ -1,5 +1,6 @@
 import { Problem } from '../../http/problem.js';
-import { MARKETS_MAX, MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
+import { MARKETS_MAX } from '../cache/make-scope.js';
+import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { fieldOf, type Scope } from '../scope.js';
 
 const TOO_MANY = `has more than ${MARKETS_MAX} markets`;

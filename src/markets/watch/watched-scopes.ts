@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../../config.js';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { LiveScopes, type ScopeOwner } from '../cache/live-scopes.js';
-import { MARKETS_MAX } from '../cache/scope-loader.js';
+import { MARKETS_MAX } from '../cache/make-scope.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { Wakes } from './wakes.js';
 import type { Watch } from './watch.js';
