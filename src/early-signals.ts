@@ -1,13 +1,12 @@
 /**
- * The first process of a container has no default for signals: without a handler they are lost. Until the
- * server is up and has one of its own, they end the process.
+ * The first process of a container ignores signals that it has no handler for. These handlers end it, until the
+ * server has its own.
  */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 const end = () => process.exit(0);
 for (const signal of SIGNALS) process.on(signal, end);
 
-/** Hands the signals over. */
 export function releaseSignals(): void {
   for (const signal of SIGNALS) process.off(signal, end);
 }

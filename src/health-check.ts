@@ -4,7 +4,7 @@
  */
 import { PROBES, faultOf } from './health/probe.js';
 
-// Not by loadConfig(): it loads MongoDB's driver, and every setting that it checks holds already.
+// Not by loadConfig(), which loads MongoDB's driver. The server has checked these settings already.
 const { ADMIN_PORT, PORT, HOST } = process.env;
 
 // A failed check restarts the container, which doesn't bring MongoDB back: so `live`.

@@ -7,7 +7,7 @@ import { WindowCounter } from './window-counter.js';
 /** Clients counted at a time, some 500 bytes each. */
 const MAX_CLIENTS = 20_000;
 
-/** Good keys of a limited client are read behind its requests: they pass by then. */
+/** A good key of a limited client is read in the background, and passes after this. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Counts the refused keys of each client. */

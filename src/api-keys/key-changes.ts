@@ -6,7 +6,7 @@ import type { ChangeListener, Commit } from '../change-feed/change.js';
 import { StoredApiKey } from './api-key.schema.js';
 import { KeyRecords } from './key-records.js';
 
-/** Lets a key that was revoked or made anew be looked up at once, not only when its record has grown old. */
+/** Updates what is remembered of keys as soon as their records change. */
 @Injectable()
 export class KeyChanges implements ChangeListener {
   constructor(
@@ -26,6 +26,6 @@ export class KeyChanges implements ChangeListener {
   }
 
   forgetAll(): void {
-    // Records are believed for two seconds at most, with or without a feed.
+    // Records are trusted for two seconds at most, with or without a feed.
   }
 }

@@ -59,7 +59,7 @@ export class KeyRecords {
     return read;
   }
 
-  /** A record of a second ago at most: asked often and for many ids this costs a query a second. */
+  /** A record that is a second old at most. However often and for however many ids, this costs a query a second. */
   async readRecent(id: string): Promise<KnownKey | undefined> {
     const known = this.known.get(id);
     if (known) known.usedSince = true;
@@ -68,7 +68,7 @@ export class KeyRecords {
     return this.read(id);
   }
 
-  /** Reads a record behind the requests, together with others: a client with many bad keys costs few queries. */
+  /** Reads a record in the background, together with others, so that a client with many bad keys costs few queries. */
   readLater(id: string): void {
     if (this.later.size >= MAX_READ_LATER) return;
     this.later.add(id);
@@ -76,11 +76,11 @@ export class KeyRecords {
     setTimeout(() => {
       const ids = [...this.later];
       this.later.clear();
-      this.readBehind(ids);
+      this.readInBackground(ids);
     }, READ_LATER_MS).unref();
   }
 
-  /** Drops what is remembered of an id, and what a read that has begun will bring, unless it is what is stored now. */
+  /** Forgets an id, and whatever a read under way finds for it, unless that is what is stored now. */
   update(id: string, stored: object | undefined): void {
     if (this.reads.has(id)) this.overtaken.set(id, stored);
     if (!isDeepStrictEqual(this.known.peek(id)?.record, stored)) this.known.delete(id);
@@ -102,11 +102,13 @@ export class KeyRecords {
     const now = performance.now();
     if (now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
     this.lastRefreshAt = now;
-    this.readBehind([...this.known.entries()].filter(([, key]) => key.usedSince).map(([id]) => id));
+    this.readInBackground(
+      [...this.known.entries()].filter(([, key]) => key.usedSince).map(([id]) => id),
+    );
   }
 
-  /** A failure is told to the requests that need these records, not here. */
-  private readBehind(ids: readonly string[]): void {
+  /** Ignores failures: a request that needs such a record reads it itself, and fails if it can't. */
+  private readInBackground(ids: readonly string[]): void {
     for (const id of ids) this.read(id).catch(() => undefined);
   }
 

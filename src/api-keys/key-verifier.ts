@@ -15,7 +15,7 @@ export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreada
 export type Verdict = Caller | Refusal;
 
 interface CheckOptions {
-  /** Whether its client has sent too many bad keys for a query now. */
+  /** Whether its client has sent too many bad keys, and an unknown key of it causes no query now. */
   readonly isLimited?: boolean;
 }
 
@@ -45,7 +45,7 @@ export class KeyVerifier {
 
   /**
    * Checks a key, at once if memory can tell. For a limited client MongoDB is asked only if the key was good when
-   * last seen; any other such key is `unchecked`, and read behind the requests, so that memory knows it soon.
+   * last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
    * @throws Problem when MongoDB can't tell
    */
   check(
@@ -79,7 +79,7 @@ export class KeyVerifier {
     key: PresentedKey,
     known: KnownKey | null | undefined,
   ): Verdict | undefined {
-    // It is public: a copy of its record must open no other database.
+    // The demo key is public. On any other database it is refused, even if its record is there.
     if (key.id === DEMO_KEY_ID && !this.config.isEmbedded) return 'demo';
     if (known === null) return 'unknown';
     return known && isTrusted(known) ? judge(known, key) : undefined;

@@ -2,9 +2,9 @@ import { elapsedMs, type Moment } from '../common/moment.js';
 import type { Caller } from '../http/api-request.js';
 import type { StoredApiKey } from './api-key.schema.js';
 
-/** A record is believed this long after the read that brought it began: a revoked key dies within it. */
+/** A record is trusted for this long after its read began: a revoked key stops working within it. */
 export const TRUST_MS = 2_000;
-/** Records in use are read again this long after, all in one query, so that no request waits for it. */
+/** Records in use are read again after this, all in one query, before a request has to wait for it. */
 const REFRESH_AFTER_MS = 1_000;
 
 /** A record as it was read last. */

@@ -44,7 +44,7 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
       rejectIfRedisNotReady: true,
       keyPrefix: NAMES_IN_REDIS,
       duration: WINDOW_SECONDS,
-      // It judges nothing: each key has its own limit.
+      // It only counts: each key has a limit of its own.
       points: 0,
     });
   }
@@ -74,7 +74,7 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  /** The client's own timeouts begin again with each byte. */
+  /** Bounds the whole answer, since the client's own timeouts begin again with each byte. */
   private async inTime<T>(answer: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {

@@ -29,8 +29,8 @@ export class RequestLimit {
   }
 
   /**
-   * Takes the rest of what a request costs, which was counted as 1 already. Where less is left nothing is taken,
-   * that 1 neither; but a key whose whole limit is below the cost pays with all that is left.
+   * Counts the rest of a request's cost, of which 1 was counted already. If less is left, the request is refused and
+   * costs nothing at all; but if the cost is above the key's whole limit, it passes and uses up what is left.
    * @throws Problem `rate_limited`
    */
   async charge(request: Limited, cost: number): Promise<void> {
@@ -56,7 +56,7 @@ export class RequestLimit {
     return { id: apiKey.id, limit: apiKey.rateLimit ?? this.config.rateLimitPerMinute };
   }
 
-  /** Not at the very end of a window: what is given back would enlarge the next one. */
+  /** Gives nothing back at the end of a window, where it would count for the next one. */
   private async giveBack(id: string, points: number, taken: Count): Promise<Count> {
     return taken.msLeft < WINDOW_ENDS_MS ? taken : this.counter.add(id, -points);
   }

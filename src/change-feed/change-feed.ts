@@ -31,10 +31,7 @@ const ASK_NEWEST_AFTER_MS = 60;
 
 const NOT_STARTED = 'not started';
 
-/**
- * Tells whoever remembers documents what changes in the database, in order and without gaps, and knows how
- * complete its knowledge is.
- */
+/** Tells listeners what changes in the database, in order and without gaps, and knows how far it has got. */
 @Injectable()
 export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(ChangeFeed.name);
@@ -100,7 +97,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   async onApplicationShutdown(): Promise<void> {
     await this.connection.close();
     await this.following;
-    // It may have connected only now.
+    // Once more, since it may have connected meanwhile.
     await this.connection.close();
   }
 
@@ -131,7 +128,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     }
   }
 
-  /** Goes on where it was, or begins anew: from then on nothing that was remembered holds. */
+  /** Resumes where it was, or begins anew and makes listeners forget everything. */
   private async startingPoint(db: Db, session: ClientSession): Promise<object> {
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
     const { operationTime } = await db.command({ ping: 1 }, { session });
@@ -155,7 +152,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.database.readAfterTime.advance(clusterTime);
   }
 
-  /** Whether a reply proved nothing: the server's time may be ahead of its newest write, and stay so. */
+  /** Whether the reply left open if anything is missing: the server's time may stay ahead of its newest write. */
   private isInDoubt({ askedAt }: Batch): boolean {
     return this.progress.ageMs(askedAt) > 0 && this.ageMs > ASK_NEWEST_AFTER_MS;
   }

@@ -1,7 +1,7 @@
 import type { Document, Timestamp } from 'mongodb';
 import type { ResumeToken } from './cluster-time.js';
 
-/** What a document was before, in the fields that a listener asked for: empty for a new one, unknown where nobody kept it. */
+/** What a document was before, in the fields that a listener asked for: empty if it is new, missing if not known. */
 interface WithBefore {
   readonly before?: Document;
 }
@@ -23,7 +23,7 @@ export interface Commit {
   readonly changes: readonly Change[];
 }
 
-/** Somebody who remembers documents of a collection. */
+/** Is told what changes in a collection. */
 export interface ChangeListener {
   /** Fields of which it wants to know what they were before a change. */
   readonly fieldsBefore?: readonly string[];

@@ -2,12 +2,12 @@ import type { ClientSession, Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 import { NotFollowable } from './feed-errors.js';
 
-/** What happens to documents leaves a collection what it is. */
+/** Events of documents, which don't change the kind of their collection. */
 const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
 
 /**
- * Sees to it that what is followed are plain collections: change streams tell nothing of views and time series,
- * nor that one was made where no collection is.
+ * Makes sure that only plain collections are followed: change streams tell nothing of views and time series, nor
+ * that one was made under a name that was free.
  */
 export class CollectionKinds {
   private readonly unsure: Set<string>;
@@ -16,7 +16,7 @@ export class CollectionKinds {
     this.unsure = new Set(names);
   }
 
-  /** After a drop or a rename another kind may stand under the name. */
+  /** After a drop or a rename the name may belong to another kind. */
   note(events: readonly ChangeEvent[]): void {
     for (const { operationType, ns, to } of events) {
       if (OF_DOCUMENTS.has(operationType)) continue;
@@ -25,7 +25,7 @@ export class CollectionKinds {
   }
 
   /**
-   * Looks at those that may have changed their kind; at one that is missing each time.
+   * Checks the names whose kind is not known; one that is missing stays unknown.
    * @throws NotFollowable when one is no plain collection
    */
   async check(db: Db, session: ClientSession): Promise<void> {

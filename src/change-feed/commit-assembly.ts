@@ -57,7 +57,7 @@ export class CommitAssembly {
   private hold(event: ChangeEvent): void {
     this.last = event;
     if (this.isTooLarge) return;
-    // Most commits are of one event: its size is MongoDB's limit for a document at most.
+    // The first event is not measured: most commits have no other, and MongoDB bounds its size.
     if (this.held.length > 0) this.bytes += BSON.calculateObjectSize(event);
     this.held.push(event);
     if (this.held.length <= this.max.events && this.bytes <= this.max.bytes) return;

@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { elapsedMs, momentNow, type Moment } from '../common/moment.js';
 
-/** What is told counts as complete for so long; what callers are promised is 250 ms. */
+/** What was complete so long ago counts as fresh; callers are promised 250 ms. */
 export const FRESH_FOR_MS = 200;
 
 interface Mark {
@@ -25,7 +25,7 @@ export class Freshness {
 
   /** Everything written before `at` has at most `clusterTime`. */
   mark(clusterTime: Timestamp, at: Moment): void {
-    // Marks stay in the order of both: a later look that found no newer write says more than an earlier one.
+    // A later mark with the same or an older write says more than an earlier one, which goes.
     const older = this.marks.findLastIndex((mark) => mark.clusterTime.lessThan(clusterTime));
     this.marks.splice(older + 1);
     this.marks.push({ clusterTime, at });

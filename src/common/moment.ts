@@ -15,7 +15,7 @@ export function momentBefore({ monotonicMs, wallMs }: Moment, ms: number): Momen
   return { monotonicMs: monotonicMs - ms, wallMs: wallMs - ms };
 }
 
-/** The time since a moment, by whichever clock has gone further: what is remembered may only count as too old. */
+/** The time since a moment by the clock that has gone further: data may count as too old, never as too new. */
 export function elapsedMs(since: Moment, now = momentNow()): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs);
 }

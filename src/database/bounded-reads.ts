@@ -15,7 +15,7 @@ import { isTimeExpired, isWorthRetry } from './worth-retry.js';
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
 
-/** The server gives up this long before we do, so that a slow query keeps its connection. */
+/** The server gives up this long before we do, so that a slow query does not cost its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
 /** A secondary that has not answered by then may be waiting for writes: another is asked beside it. Milliseconds. */
@@ -28,7 +28,7 @@ interface Bounds {
   readonly serverDeadline: number;
 }
 
-/** Reads that end in time, are tried again where that can help, and are never of the past. */
+/** Runs reads within their time, tries again where that can help, and never answers with outdated data. */
 export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle(1_000);
@@ -84,13 +84,13 @@ export class BoundedReads {
 
   private attempt<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
     const { hasPrimary, readable } = this.topology;
-    // Where none is known at the moment, the driver waits for the primary.
+    // Where no server is known now, the driver waits for the primary.
     return hasPrimary || !readable
       ? this.attemptAt(ReadPreference.primary, operation, bounds)
       : this.attemptAtSecondaries(operation, bounds);
   }
 
-  /** The driver takes any secondary: one that lags makes the read wait, so that another is asked beside it. */
+  /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
   private async attemptAtSecondaries<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
     const after = leastTimeOfSecondaries(this.topology, this.readAfterTime);
     const ask = () => this.attemptAt(ReadPreference.secondaryPreferred, operation, bounds, after);

@@ -17,7 +17,7 @@ export const DRIVER_OPTIONS = {
   heartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
   serverSelectionTimeoutMS: 1_000,
-  // Reads have slots of their own: who waits here waits for a connection that is being opened.
+  // No read waits for another's connection, since reads have slots; only for one that is being opened.
   waitQueueTimeoutMS: 500,
   // Markets are written by others, too: one broken string must not hide a whole page.
   enableUtf8Validation: false,

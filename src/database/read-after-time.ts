@@ -1,9 +1,9 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
 
-/** Times of writes heard within this long are told apart; older ones only as the newest of them. Milliseconds. */
+/** How far back `knownAt` reaches. Milliseconds. */
 const KEPT_MS = 1_500;
 
-/** Times heard so soon after one another count as heard with the last. Milliseconds. */
+/** Times heard within this time of one another are kept as one. Milliseconds. */
 const APART_MS = 10;
 
 interface Mark {
@@ -38,7 +38,7 @@ export class ReadAfterTime {
     return this.marks.at(-1)?.clusterTime;
   }
 
-  /** The newest time that was known at a moment of the monotonic clock, which is not long ago; if none was, the newest. */
+  /** The newest time that was known at a recent moment of the monotonic clock; if none was, the newest of all. */
   knownAt(at: number): Timestamp | undefined {
     const mark = this.marks.findLast(({ heardAt }) => heardAt <= at) ?? this.marks.at(-1);
     return mark?.clusterTime.clusterTime;

@@ -1,21 +1,21 @@
 import { overloaded } from '../http/overload/overloaded.js';
 
-/** The duration of one read counts for so much in what is usual. */
+/** The weight of one read in the moving average of their durations. */
 const WEIGHT = 1 / 16;
 
-/** Of a read's time, how much it may wait at most. */
+/** The share of its time that a read may spend waiting. */
 const LONGEST_WAIT_SHARE = 0.5;
 
-/** What must be left for the read itself, in terms of what is usual. */
+/** What must be left for the read itself, as a multiple of the average. */
 const READ_SHARE = 1.25;
 
 /**
- * Lets so many reads run at once. Others wait for their turn, but only as long as they can: who would wait
- * longer, to judge by what reads take at present, is told at once.
+ * Bounds the reads that run at once. Others wait, and are refused at once if by the average duration they would wait
+ * too long.
  */
 export class ReadSlots {
   private free: number;
-  private usualMs = 0;
+  private averageMs = 0;
   private readonly waiting = new Set<() => void>();
 
   constructor(private readonly slots: number) {
@@ -33,7 +33,7 @@ export class ReadSlots {
     try {
       return await read(waitedMs);
     } finally {
-      this.usualMs += WEIGHT * (performance.now() - startedAt - this.usualMs);
+      this.averageMs += WEIGHT * (performance.now() - startedAt - this.averageMs);
       this.pass();
     }
   }
@@ -46,10 +46,10 @@ export class ReadSlots {
   private turn(withinMs: number): Promise<number> {
     const longestWaitMs = Math.min(
       withinMs * LONGEST_WAIT_SHARE,
-      withinMs - this.usualMs * READ_SHARE,
+      withinMs - this.averageMs * READ_SHARE,
     );
     const readsBefore = (this.waiting.size + 1) / this.slots;
-    if (readsBefore * this.usualMs > longestWaitMs) throw overloaded();
+    if (readsBefore * this.averageMs > longestWaitMs) throw overloaded();
     const since = performance.now();
     return new Promise((resolve, reject) => {
       const tooLate = setTimeout(() => {
@@ -65,7 +65,7 @@ export class ReadSlots {
     });
   }
 
-  /** To who has waited longest. */
+  /** Gives the slot to the read that has waited longest. */
   private pass(): void {
     const [next] = this.waiting;
     if (next) next();

@@ -19,7 +19,7 @@ interface Heartbeat {
 
 const WIRE_VERSION_5_0 = 13;
 
-/** After a cut connection the driver does not know its server until the next heartbeat; then it has one, or none. Milliseconds. */
+/** After a cut connection the driver does not know its server until the next heartbeat. Milliseconds. */
 const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
 
 /** Servers whose answers are never behind. */

@@ -36,7 +36,7 @@ export function servesAs(present: Document, { keys, unique }: WantedIndex): bool
   const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
     (restriction) => present[restriction],
   );
-  // Uniqueness doesn't hang on the order of fields; in a sharded collection they begin with its key.
+  // Uniqueness does not depend on the order of fields, and in a sharded collection the shard key comes first.
   const fieldsOf = (index: Document) => {
     const fields = Object.entries(index).map(([field, way]) => `${field} ${way}`);
     return (unique ? fields.toSorted() : fields).join();

@@ -2,7 +2,7 @@ import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerErr
 
 const MAX_TIME_MS_EXPIRED = 50;
 
-/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown and their like. */
+/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown and their like. */
 const RETRYABLE_CODES = new Set([
   175, 239, 246, 6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);

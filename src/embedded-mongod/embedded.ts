@@ -20,13 +20,13 @@ export interface EmbeddedMongo {
 export interface EmbeddedOptions {
   /** Where the data are kept; made if need be. */
   readonly path: string;
-  /** Who wants it: others wait for us by this name. */
+  /** The name of our command, for others that wait for us. */
   readonly name: string;
   /** Whether others may use it while we run; else they wait. */
   readonly shared: boolean;
   /** Ends the wait for others. */
   readonly signal?: AbortSignal;
-  /** How long a mongod that does not answer as ours may use the data path: ours is starting or ending. Milliseconds. */
+  /** How long to wait for a mongod on the data path that does not answer: one of ours starts or ends. Milliseconds. */
   readonly unknownUserMs?: number;
 }
 
@@ -34,8 +34,7 @@ const UNKNOWN_USER_MS = 10_000;
 const PAUSE_MS = 300;
 
 /**
- * Opens the embedded MongoDB: that of a running server, else one of our own, for which we wait while somebody
- * else has one on the data path.
+ * Uses the embedded MongoDB of a running server, or starts one. Waits while a command has one on the data path.
  * @throws Error that says why it can't run
  */
 export async function openEmbedded(

@@ -50,7 +50,7 @@ export class IncomingRequests {
     else this.admission.admit(request, response);
   }
 
-  /** Waits for the earlier answers on the connection. When too many wait, the first of them is refused and the connection closed. */
+  /** Waits for earlier answers on the connection. The first one too many is refused, and the connection closed. */
   private receiveLater(request: ApiRequest, response: Response): void {
     const { socket } = request;
     const { pipelined } = this.options.limits;

@@ -7,7 +7,7 @@ import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 /** A refused client that is still sending is cut off after this. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Thousands of connections may time out at once. So many are refused in one turn of the event loop, which stays free for others. */
+/** Thousands of connections may time out at once. This many are refused in one turn of the event loop. */
 const LATE_AT_A_TIME = 10;
 
 /** Told of each request that was refused before it could be read. */

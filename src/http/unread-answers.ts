@@ -12,7 +12,7 @@ interface Progress {
 /** Node's internal handle tells how many bytes of a write the system has not taken yet. */
 type SocketWithHandle = Socket & { readonly _handle?: { readonly writeQueueSize?: number } | null };
 
-/** Cuts off clients that read nothing of an answer, since it stays in memory. Clients that read slowly are left alone. */
+/** Cuts off clients that read nothing of an answer, which stays in memory. Slow readers are left alone. */
 export class UnreadAnswers {
   private readonly begun = new Map<ServerResponse, Progress>();
   private timer: NodeJS.Timeout | undefined;

@@ -33,7 +33,7 @@ export function sendOverloaded(request: ApiRequest, response: Response): void {
   response.end(request.method === 'HEAD' ? undefined : body, 'latin1');
 }
 
-/** Refuses a request from a page of another origin, after the CORS middleware has set the headers that let the page see why. */
+/** Refuses a request of another origin's page, after the CORS middleware has set what lets the page see why. */
 export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
   if (request.isRefused) throw overloaded();
   next();

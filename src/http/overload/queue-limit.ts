@@ -6,7 +6,7 @@ const PERIOD_MS = 350;
 /** Refusing many requests lowers the rate for a while. So in each period it may fall to this share at most. */
 const EARLIER = 0.8;
 
-/** How many requests may wait: as many as are served in time at the present rate. Times are monotonic, in milliseconds. */
+/** How many requests may wait: as many as are served in time at the present rate. Times in monotonic milliseconds. */
 export class QueueLimit {
   private limit: number;
   private periodBegan = 0;

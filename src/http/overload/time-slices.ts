@@ -1,11 +1,11 @@
 /** After so much work the event loop reads the sockets again, for the sake of probes and refusals. Milliseconds. */
 const SLICE_MS = 5;
 
-/** A slice lasts this many times as long as reading the sockets took: else a flood would leave time for refusals only. */
+/** A slice lasts this many times as long as reading the sockets took, else a flood leaves time for refusals only. */
 const TIMES_READING = 3;
 const LONGEST_SLICE_MS = 60;
 
-/** Does work in slices of time, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
+/** Does work in slices, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
 export class TimeSlices {
   private isRequested = false;
   private readingSince = 0;

@@ -107,7 +107,7 @@ export class MarketImport {
       this.bytes += chunk.length;
       yield chunk;
     }
-    // Not the end of the input: what follows the last whole record is no record.
+    // When stopped, the last line may be unfinished: throwing keeps it from counting as a record.
     this.stop.throwIfAborted();
   }
 }

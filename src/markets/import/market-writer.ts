@@ -34,7 +34,8 @@ export class MarketWriter {
       else if (dryRun) tally.count(market, market.isStored ? 'updated' : 'inserted');
       else markets.push(market);
     }
-    // MongoDB tells how many markets of a write it changed, not which: those of one write have as many changes each.
+    // MongoDB tells how many markets of a bulk write it changed, not which. So those with as many changes are written
+    // together, and the counts are right whichever it changed.
     for (const changes of new Set(markets.map((market) => market.changes))) {
       await this.execute(
         markets.filter((market) => market.changes === changes),

@@ -1,7 +1,7 @@
 import cliProgress from 'cli-progress';
 
 const PLAIN_LINE_EVERY_MS = 10_000;
-/** The rate is that of the last one to two of these. */
+/** The rate shown is that of the last one or two of these. */
 const RATE_WINDOW_MS = 3_000;
 
 interface Mark {
