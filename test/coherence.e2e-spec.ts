@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { feedCut, feedRefused, feedSilent } from './coherence/faults.js';
 import { History, type Lookup, type Shown } from './coherence/history.js';
 import { shownForm, type ModelMarket } from './coherence/model-market.js';
 import { runPhase } from './coherence/phase.js';
 import { startInProcess, type Service } from './services.js';
-import type { Tally } from './coherence/tally.js';
+import { expectCoherence } from './coherence/expect-coherence.js';
 import { TestMongod } from './mongo.js';
 
-/** The short form of `npm run test:coherence`. */
+/** The shortest form of `npm run test:coherence`; `test/long` has a longer one. */
 describe('coherence of answers with the database', () => {
   let mongod: TestMongod;
   let service: Service;
@@ -30,22 +29,7 @@ describe('coherence of answers with the database', () => {
     expectCoherence(tally);
     expect(tally.fromMemory).toBeGreaterThan(0);
   });
-
-  it('holds while the collection is dropped, renamed and replaced', async () => {
-    expectCoherence(await runPhase(mongod, service, { ...limits, upheavals: true }));
-  });
-
-  it('holds while the change feed is cut, refused and silent', async () => {
-    const faults = [feedCut, feedRefused, feedSilent];
-    expectCoherence(await runPhase(mongod, service, { ...limits, atLeastMs: 2_500, faults }));
-  });
 });
-
-function expectCoherence(tally: Tally): void {
-  expect(tally.wrong).toEqual([]);
-  expect(tally.reads).toBeGreaterThanOrEqual(200);
-  expect(tally.writes).toBeGreaterThan(100);
-}
 
 describe('the judge of coherence', () => {
   const one = aModelMarket({ id: 'a', version: 1 });

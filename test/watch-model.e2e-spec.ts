@@ -7,7 +7,7 @@ import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { Random } from './coherence/random.js';
 import { until } from './until.js';
-import { StreamClient, WatchedMarkets, type Group } from './watch-client.js';
+import { StreamClient, type StreamEvent, WatchedMarkets, type Group } from './watch-client.js';
 
 const ROUNDS = Number(process.env['WATCH_MODEL_ROUNDS'] ?? 3);
 const WRITES = 30;
@@ -39,6 +39,8 @@ afterAll(async () => {
 });
 
 const markets = (): Collection => client.db().collection('markets');
+
+const isCurrent = ({ event }: StreamEvent) => event === 'current';
 
 /** A caller that watches some ids with some filter, by a stream or by asking, at whatever replica. */
 class Caller {
@@ -85,13 +87,18 @@ class Caller {
   async upToDate(): Promise<void> {
     const now = performance.now();
     if (this.stream) {
+      const { events } = this.stream;
+      // It was sent after the one before it had come; how long it was on its way is not known.
+      const sentAfter = ({ at }: StreamEvent) =>
+        events.findLast((each) => isCurrent(each) && each.at < at)?.at ?? 0;
       await this.stream.event(
-        ({ event, at, data }) => event === 'current' && at - (data.ageMs ?? 0) > now,
+        (each) => isCurrent(each) && sentAfter(each) - (each.data.ageMs ?? 0) > now,
       );
       return;
     }
-    for (let ageMs = Infinity; performance.now() - ageMs <= now;) {
+    for (let provenAt = 0; provenAt <= now;) {
       const since = this.cursor ? `&since=${this.cursor}` : '';
+      const askedAt = performance.now();
       const { status, body } = await random
         .pick(replicas)
         .get(`/v1/markets/changes?${this.query}${since}`);
@@ -99,7 +106,9 @@ class Caller {
       if (status >= 503) continue;
       if (status !== 200) throw new Error(`Answered with ${status}`);
       this.markets.apply(body.data as Group[]);
-      ({ cursor: this.cursor, ageMs } = body.meta);
+      this.cursor = body.meta.cursor;
+      // The answer was made later, how much is not known.
+      provenAt = askedAt - body.meta.ageMs;
     }
   }
 

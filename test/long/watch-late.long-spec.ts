@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { StreamTimes } from '../src/markets/watch/stream-times.js';
-import { Watch } from '../src/markets/watch/watch.js';
-import { writeCursor } from '../src/markets/watch/cursor.js';
-import { createTestApp, type TestApp } from './app.js';
-import { aMarket } from './factories.js';
-import { TestMongod } from './mongo.js';
-import { setFailCommand } from './mongo-admin.js';
-import { StreamClient } from './watch-client.js';
+import { StreamTimes } from '../../src/markets/watch/stream-times.js';
+import { Watch } from '../../src/markets/watch/watch.js';
+import { writeCursor } from '../../src/markets/watch/cursor.js';
+import { createTestApp, type TestApp } from '../app.js';
+import { aMarket } from '../factories.js';
+import { TestMongod } from '../mongo.js';
+import { setFailCommand } from '../mongo-admin.js';
+import { StreamClient } from '../watch-client.js';
 
 let mongod: TestMongod;
 let service: TestApp;

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { testDatabaseUri } from './mongo.js';
-import { startServer, type ServerProcess } from './server-process.js';
+import { testDatabaseUri } from '../mongo.js';
+import { startServer, type ServerProcess } from '../server-process.js';
 
 /** From the signal, however long clients take to read: before those are cut off who read nothing. */
 const ENDS_WITHIN_MS = 14_000;
