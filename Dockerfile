@@ -40,4 +40,5 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --start-interval=1s \
     CMD ["node", "dist/health-check.js"]
 # The base image's entrypoint is a shell script: without it node itself is process 1 and gets the signals.
 ENTRYPOINT []
-CMD ["node", "dist/main.js"]
+# What is young takes 128 MB of Node 24 otherwise, and no less processor time. V8 takes this at its start only.
+CMD ["node", "--max-semi-space-size=16", "dist/main.js"]

@@ -59,6 +59,8 @@ function startService(contender: Contender, uri: string, port: number): ChildPro
     CACHE_MAX_MB: contender === 'service, cache off' ? '0' : '',
     LOG_LEVEL: 'info',
     LOG_FORMAT: 'json',
+    // As the image starts it; on Node 20 this is the default.
+    NODE_OPTIONS: '--max-semi-space-size=16',
   };
   const program = contender === 'service, Node 24' ? NODE_24 : undefined;
   return startNode(SERVER_CORE, './service.js', [], settings, program);
