@@ -11,7 +11,7 @@ export const MARKET_PROJECTION: Readonly<Record<string, 1>> = Object.fromEntries
   marketFields.map(({ name }) => [name, 1 as const]),
 );
 
-/** A stored market as JSON text: the fields of the interface, what is lacking or of no use left out. */
+/** A stored market as JSON text, with the fields of the interface. What it lacks, or can't be shown, is left out. */
 export function marketJson(stored: Stored): string {
   return JSON.stringify(view(stored, marketFields));
 }
@@ -42,10 +42,10 @@ function numberOf(value: unknown): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** Years outside 0 to 9999 have no ISO 8601 form that every reader knows. */
+/** Years outside 0 to 9999 have a longer form, which not every client can read. */
 const ISO_LENGTH = 24;
 
-/** A date, or the very text that it would be shown as. */
+/** A date, or a text that is exactly what a date would be shown as. */
 function isoDate(value: unknown): string | undefined {
   const isText = typeof value === 'string' && value.length === ISO_LENGTH;
   const date = isText ? new Date(value) : value;

@@ -1,12 +1,12 @@
 import type { MarketFilters } from './markets-query.dto.js';
 import { FILTERED_FIELDS, type Market } from './market.schema.js';
 
-/** What every market of an answer has: in a field, one of some values. */
+/** What every market of an answer must meet: a field has one of these values. */
 export type Condition = Readonly<
   Partial<Record<keyof Market, { readonly $in: readonly string[] }>>
 >;
 
-/** One entry for each filter of a query: a forgotten one does not compile. */
+/** One entry for each filter of a query. It does not compile while one is missing. */
 type FilterTable = {
   readonly [Name in keyof MarketFilters]-?: (values: NonNullable<MarketFilters[Name]>) => Condition;
 };
@@ -34,7 +34,7 @@ export function conditionsOf(query: MarketFilters): Condition[] {
 
 const keys = new WeakMap<MarketFilters, string>();
 
-/** Tells apart the queries that set different conditions. Made once: queries don't change, and popular ones stay. */
+/** Equal for queries that set the same conditions. Remembered, since popular queries are kept and never change. */
 export function conditionsKey(query: MarketFilters): string {
   let key = keys.get(query);
   if (key === undefined) {
@@ -44,7 +44,7 @@ export function conditionsKey(query: MarketFilters): string {
   return key;
 }
 
-/** Broken UTF-8 is read as U+FFFD: only MongoDB can tell the markets that have it from those that hold U+FFFD itself. */
+/** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
 export function canBeJudgedInMemory(query: MarketFilters): boolean {
   return !conditionsKey(query).includes('\ufffd');
 }
@@ -70,10 +70,10 @@ function meets(stored: Readonly<Record<string, unknown>>, condition: Condition):
   return true;
 }
 
-/** Longer texts no filter can ask for, which has 256 characters of one or two units. */
+/** A filter has at most 256 characters of one or two UTF-16 units, so that it can't match a longer text. */
 const LENGTH_MAX = 512;
 
-/** Texts that many markets share, each once in memory, where each market that was read has a copy of its own. */
+/** Texts that many markets share are kept once in memory. Each market that is read brings a copy of its own. */
 const shared = new Map<string, string>();
 const SHARED_MAX = 1_000;
 

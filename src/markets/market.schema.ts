@@ -87,7 +87,7 @@ export const MarketSchema = storedSchema(Market, {
 /** What makes two records the same market. */
 export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;
 
-// Begun with `provider`, it would now and then be chosen for a look-up with that filter, and fetch too much.
+// `provider` is last: otherwise MongoDB would at times choose this index for a look-up by provider, and fetch too much.
 MarketSchema.index(
   { marketId: 1, eventId: 1, provider: 1 },
   { unique: true, name: 'market_identity' },

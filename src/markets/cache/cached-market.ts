@@ -10,13 +10,13 @@ export interface CachedMarket {
   readonly json: string;
   /** What the filters look at. */
   readonly filtered: Readonly<Record<string, unknown>>;
-  /** The cluster time since which the filters see the same, as far as is known. */
+  /** Since this cluster time, as far as is known, what filters look at has not changed. */
   readonly filteredSince: Timestamp;
   /** What it takes in memory, about. */
   readonly bytes: number;
 }
 
-/** What a market costs beside its text, in bytes: measured with 50,000, the note of who holds it included. */
+/** What a market takes beside its text, with its entry in `MarketHolders`. Bytes, measured with 50,000 markets. */
 const OVERHEAD_BYTES = 700;
 
 /** @param asOf the cluster time of what is stored */
@@ -30,13 +30,13 @@ export function cachedMarketOf(
   return { id, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
 }
 
-/** The market as it is now, with what is known from before. */
+/** The market after a change: if its filtered fields are the same, it keeps their time. */
 export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
   if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
   return { ...now, filteredSince: before.filteredSince };
 }
 
-/** V8 keeps a text with one byte for each character while all are Latin-1, else with two. */
+/** V8 takes one byte for each character of a text that is all Latin-1, else two. */
 function textBytes(text: string): number {
   return /[\u0100-\uffff]/.test(text) ? 2 * text.length : text.length;
 }

@@ -8,7 +8,7 @@ import { DatabaseInit } from '../../database/database-init.js';
 import { Database } from '../../database/database.js';
 import { Market } from '../market.schema.js';
 
-/** Time for whoever drops and refills to get on with it, in milliseconds. */
+/** Whoever drops a collection needs some time to fill it again. Milliseconds. */
 const LOOK_AFTER_MS = 1_000;
 
 /**
@@ -19,7 +19,7 @@ const LOOK_AFTER_MS = 1_000;
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private ended = false;
-  /** Whoever makes the collection again is told of by the feed. */
+  /** Whether there was no collection; the feed tells when it is made again. */
   private isMissing = false;
 
   constructor(
@@ -33,7 +33,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   committed({ changes }: Commit): void {
-    // A change without its image shows that the images are off.
+    // A change without its post-image shows that they are off.
     if (this.isMissing || changes.some(({ kind }) => kind === 'replaced' || kind === 'altered'))
       this.lookSoon();
   }

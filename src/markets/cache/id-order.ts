@@ -4,14 +4,14 @@ import { idText } from '../id-text.js';
 /** An `_id` that memory can hold: unique as a key, comparable as MongoDB compares. */
 export interface OrderedId {
   readonly key: string;
-  /** Place of its type in the BSON comparison order. */
+  /** The place of its type in MongoDB's order of types. */
   readonly rank: number;
   readonly value: string | number;
 }
 
 const [NUMBER, STRING, BINARY, OBJECT_ID] = [1, 2, 3, 4];
 
-/** What broken UTF-8 becomes in JavaScript: different texts in MongoDB look the same here. */
+/** What broken UTF-8 becomes in JavaScript, where different texts of MongoDB then look the same. */
 export const REPLACEMENT_CHARACTER = '\ufffd';
 
 /** Keys of binary ids, UUIDs for one, begin with this letter: length, subtype and bytes follow in hex. */
@@ -20,7 +20,7 @@ const UNORDERED_KEY = '?';
 const LENGTH_DIGITS = 8;
 const SUBTYPE_DIGITS = 2;
 
-/** The ids that memory can hold: numbers, strings, binary ones and ObjectIds. Scopes with others are left to MongoDB. */
+/** Memory can hold ids that are numbers, strings, binary or ObjectIds. Scopes with others are left to MongoDB. */
 export function orderedIdOf(id: unknown): OrderedId | undefined {
   if (typeof id === 'number' && !Number.isNaN(id))
     return { key: `n${id}`, rank: NUMBER, value: id };
@@ -29,7 +29,7 @@ export function orderedIdOf(id: unknown): OrderedId | undefined {
   }
   if (id instanceof ObjectId) {
     const hex = id.toHexString();
-    // As a key unlike the others, which begin with a letter beyond f: one text serves for both.
+    // The keys of other kinds begin with a character that is no hex digit.
     return { key: hex, rank: OBJECT_ID, value: hex };
   }
   if (id instanceof Binary && id.sub_type !== Binary.SUBTYPE_BYTE_ARRAY) {
@@ -69,7 +69,7 @@ export function textOfKey(key: string): string {
   return idText(new Binary(Buffer.from(key.slice(bytesAt), 'hex'), subtype));
 }
 
-/** As text it compares as MongoDB compares it: by length, then subtype, then bytes. */
+/** A text with the order that MongoDB gives binary ids: by length, then subtype, then bytes. */
 function binaryText(id: Binary): string {
   const length = id.length().toString(16).padStart(LENGTH_DIGITS, '0');
   return length + id.sub_type.toString(16).padStart(SUBTYPE_DIGITS, '0') + id.toString('hex');

@@ -20,7 +20,7 @@ export interface ScopeOwner {
   lost(scope: CachedScope): void;
 }
 
-/** The scopes in memory, which the change feed keeps current: each is there once, whoever owns it. Notes what changed. */
+/** The scopes in memory, each once, whoever owns it. Applies what the change feed tells, and notes it in the history. */
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();

@@ -5,14 +5,14 @@ import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { orderedIdOf, unorderedKey, type OrderedId } from './id-order.js';
 
-/** A change in terms of markets and scopes. What several scopes need of it is made once. */
+/** A change in terms of markets and scopes. The market is made once for all scopes that need it. */
 export class MarketChange {
   readonly id: OrderedId | undefined;
   /** The scopes that the market is in now, as far as the change tells. */
   readonly scopeKeys: readonly string[];
   /** The scopes that the market was in before; undefined where nobody knows. */
   readonly scopeKeysBefore: readonly string[] | undefined;
-  /** Whether every scope may be wrong after it. */
+  /** Whether it may concern any scope, since it does not tell which. */
   readonly concernsAll: boolean;
   private made: CachedMarket | undefined;
 
@@ -40,7 +40,7 @@ export class MarketChange {
     return this.id?.key ?? unorderedKey(this.change.id);
   }
 
-  /** Whether a scope that is not known to hold the market might have to change. */
+  /** Whether a scope may have to change. */
   mayConcern(scope: CachedScope): boolean {
     return (
       this.concernsAll ||

@@ -1,11 +1,11 @@
 import { Timestamp } from 'mongodb';
 import { crc32 } from 'node:zlib';
 
-/** How far a caller has got with a watch. */
+/** Which position a client has reached, with which watch. */
 export interface Cursor {
   /** Every commit up to this cluster time was told. */
   readonly position: Timestamp;
-  /** Tells ids and filters apart, as in `Watch.hash`. */
+  /** `Watch.hash` */
   readonly watchHash: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-/** Writes the events of a stream. After one that the socket did not take whole, its reader has to catch up. */
+/** Writes the events of a stream, and knows whether the socket is full, and for how long the client has not read. */
 export class EventWriter {
   private blockedSince: number | undefined;
   /** Monotonic time of the last event. */
@@ -27,7 +27,7 @@ export class EventWriter {
     if (!this.response.write(event)) this.blockedSince ??= this.lastAt;
   }
 
-  /** Whether its reader has left it unread for longer than that. */
+  /** Whether the socket has been full for longer than that. */
   isUnread(now: number, forMs: number): boolean {
     return this.blockedSince !== undefined && now - this.blockedSince > forMs;
   }

@@ -15,18 +15,18 @@ import { resetGroup } from './group.js';
 import { checkSizes } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
-/** Where a cursor begins that nothing can be told since. */
+/** The position of a cursor that later answers can't go on from. */
 const NOWHERE = new Timestamp({ t: 0, i: 0 });
 
-/** What a caller is told: groups as JSON, all of one cluster time. */
+/** Groups as JSON, all of one cluster time. */
 export interface WatchState {
   readonly groups: readonly Buffer[];
   readonly position: Timestamp;
-  /** Everything written earlier than so long ago is in it. Milliseconds. */
+  /** Everything that was written before this age is in it. Milliseconds. */
   readonly ageMs: number;
 }
 
-/** Reads all of a watch from MongoDB, where memory can't tell: all groups of one state. */
+/** Reads all of a watch from MongoDB, in one state, where memory can't answer. */
 @Injectable()
 export class ResetReader {
   constructor(
@@ -73,8 +73,8 @@ export class ResetReader {
   }
 
   /**
-   * The newest write of the primary; undefined where there is none to be asked, on a standalone server, and while a
-   * majority lags: a snapshot would wait for it, and what it has not may yet be lost, so that no cursor stands for it.
+   * The newest write of the primary; undefined without a primary or a replica set, and while a majority lags: a
+   * snapshot would wait for the majority, and a cursor must not stand for writes that may still be lost.
    */
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
     if (!this.database.hasSnapshots || !attempt.isOfPrimary) return undefined;

@@ -4,11 +4,11 @@ import { withGroups } from './group.js';
 export const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-/** Why a stream ended: callers who don't read or leave are told nothing. */
+/** Why a stream ended. A client that does not read, or has left, is told nothing. */
 export const STREAM_ENDS = [...END_REASONS, 'unread', 'left'] as const;
 export type StreamEnd = (typeof STREAM_ENDS)[number];
 
-/** The events of a stream, as text/event-stream has them. A cursor makes an id, from which a caller resumes. */
+/** The events of a stream, as text/event-stream. A cursor is the event's id, from which a client can resume. */
 export const streamEvents = {
   retry: (ms: number) => `retry: ${ms}\n`,
   changes: (groups: readonly Buffer[], cursor?: string) =>

@@ -2,20 +2,20 @@
 export class StreamTimes {
   /** How often each stream is looked at. */
   tickMs = 250;
-  /** A caller hears that it has everything: with the wait for a tick, and a busy process, within 5 s. */
+  /** `current` is sent at the latest after 5 s, with the wait for a tick and for a busy process. */
   currentEveryMs = 4_000;
-  /** Without proof for so long, it hears that. */
+  /** `late` is sent when the feed was not known to be complete for so long. */
   lateAfterMs = 2_000;
   lateEveryMs = 4_000;
-  /** Then it is better off elsewhere. */
+  /** Then the stream ends, so that the client tries another replica. */
   endLateAfterMs = 15_000;
-  /** Who does not read is cut. */
+  /** A client that does not read for so long is cut. */
   unreadMs = 15_000;
   livesMs = 3_600_000;
-  /** By so much the lives of streams differ, lest they all come back at once. */
+  /** The lives of streams differ by this share, so that their clients don't all come back at once. */
   livesVary = 0.1;
-  /** Keys are checked this often: a revoked one's streams end within two seconds. */
+  /** So often are keys checked: the streams of a revoked key must end within two seconds. */
   checkKeysEveryMs = 750;
-  /** The streams of a process that shuts down end over so long a time. */
+  /** When a process shuts down its streams end one after the other, over this time. */
   drainMs = 1_500;
 }

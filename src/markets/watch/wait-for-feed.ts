@@ -9,7 +9,7 @@ const CHECK_EVERY_MS = 10;
 /** How long a feed that has fallen behind is waited for. Milliseconds. */
 const LATE_MAX_MS = 300;
 
-/** A feed that is starting is waited for longer: without it a caller who resumes would have to begin anew. Milliseconds. */
+/** A feed that is starting is waited for longer, so that clients can resume. Milliseconds. */
 const STARTING_MAX_MS = 1_000;
 
 /**

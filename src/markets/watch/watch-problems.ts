@@ -3,9 +3,6 @@ import { MARKETS_MAX } from '../cache/make-scope.js';
 import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { fieldOf, type Scope } from '../scope.js';
 
-const TOO_MANY = `has more than ${MARKETS_MAX} markets`;
-const TOO_MANY_TOGETHER = `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`;
-
 /**
  * @param sizes how many markets each scope has
  * @returns a problem that names the first scope with too many markets, or with which all together have too many
@@ -18,8 +15,9 @@ export function tooMuchData(
   for (const [index, scope] of scopes.entries()) {
     const size = sizes[index] ?? 0;
     together += size;
-    if (size > MARKETS_MAX) return tooMuch(scope, TOO_MANY);
-    if (together > MARKETS_TOGETHER_MAX) return tooMuch(scope, TOO_MANY_TOGETHER);
+    if (size > MARKETS_MAX) return tooMuch(scope, `has more than ${MARKETS_MAX} markets`);
+    if (together > MARKETS_TOGETHER_MAX)
+      return tooMuch(scope, `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`);
   }
   return undefined;
 }

@@ -3,10 +3,10 @@ import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import type { Cursor } from './cursor.js';
 import type { Watch } from './watch.js';
 
-/** From the arrival of a request to its answer: all that is waited for and read shares it. Milliseconds. */
+/** The time from a request to its answer, shared by everything that is waited for and read. Milliseconds. */
 const ANSWER_WITHIN_MS = 1_800;
 
-/** What a caller asks: which markets, what is new since when, and until when it must be answered. */
+/** What a client asks: which markets, since when, and by when it must be answered. */
 export class WatchQuestion {
   private readonly deadline: number;
 
@@ -19,12 +19,12 @@ export class WatchQuestion {
     this.deadline = askedAt + ANSWER_WITHIN_MS;
   }
 
-  /** The answer shows nothing from before it, whatever the caller watched then. */
+  /** The answer must not show a state before this position, whatever the cursor was for. */
   get after(): Timestamp | undefined {
     return this.cursor?.position;
   }
 
-  /** Where its caller has got to with this very watch. */
+  /** The position that the client has reached with the same watch. */
   get since(): Timestamp | undefined {
     return this.cursor?.watchHash === this.watch.hash ? this.after : undefined;
   }
@@ -33,7 +33,7 @@ export class WatchQuestion {
     return this.deadline - performance.now();
   }
 
-  /** What a read from MongoDB may take. */
+  /** How long a read from MongoDB may take. */
   get readMs(): number {
     return Math.min(READ_BUDGET_MS.markets, this.leftMs);
   }

@@ -17,6 +17,8 @@ export class Watch {
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
   readonly signature: string;
+  /** False where U+FFFD is in it: broken UTF-8 looks the same here, and only MongoDB can tell them apart. */
+  readonly fitsMemory: boolean;
 
   constructor(
     readonly scopes: readonly Scope[],
@@ -24,13 +26,10 @@ export class Watch {
   ) {
     this.keys = scopes.map(scopeKey);
     this.conditions = conditionsOf(filters);
-    this.hash = digest(this.keys.toSorted(), this.conditions);
-    this.signature = digest(this.keys, this.conditions);
-  }
-
-  /** Broken UTF-8 is read as U+FFFD, so that only MongoDB can tell the two apart. */
-  get fitsMemory(): boolean {
-    return !JSON.stringify([this.keys, this.conditions]).includes(REPLACEMENT_CHARACTER);
+    const text = JSON.stringify([this.keys, this.conditions]);
+    this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions]));
+    this.signature = digest(text);
+    this.fitsMemory = !text.includes(REPLACEMENT_CHARACTER);
   }
 
   /** The cursor of a caller who has been told everything up to a position. */
@@ -44,7 +43,6 @@ export class Watch {
   }
 }
 
-function digest(keys: readonly string[], conditions: readonly Condition[]): string {
-  const text = JSON.stringify([keys, conditions]);
+function digest(text: string): string {
   return hash('sha256', text, 'hex').slice(0, 2 * WATCH_HASH_BYTES);
 }
