@@ -41,7 +41,7 @@ export class ApiKeyGuard implements CanActivate {
   private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
     const client = clientNetwork(request.ip);
     const isLimited = this.failedKeys.isOverLimit(client);
-    const verdict = await this.verifier.check(key, { isLimited });
+    const verdict = await this.verifier.check(key, isLimited);
     if (typeof verdict === 'object') return verdict;
     if (isLimited) throw this.failedKeys.refusal(client);
     this.failedKeys.count(client);

@@ -14,11 +14,6 @@ export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreada
 /** The caller of a good key, or why a key is refused. */
 export type Verdict = Caller | Refusal;
 
-interface CheckOptions {
-  /** Whether its client has sent too many bad keys, and an unknown key of it causes no query now. */
-  readonly isLimited?: boolean;
-}
-
 const DEMO_KEY_ID = keyIdOf(DEMO_KEY);
 
 /** Tells good keys from others, from memory as far as possible. */
@@ -46,12 +41,10 @@ export class KeyVerifier {
   /**
    * Checks a key, at once if memory can tell. For a limited client MongoDB is asked only if the key was good when
    * last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
+   * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */
-  check(
-    text: string,
-    { isLimited = false }: CheckOptions = {},
-  ): Verdict | 'unchecked' | Promise<Verdict> {
+  check(text: string, isLimited = false): Verdict | 'unchecked' | Promise<Verdict> {
     const key = PresentedKey.parse(text);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);

@@ -17,7 +17,7 @@ export class DemoFeed {
     .filter(({ marketMoment }) => marketMoment === 'live')
     .map((market) => ({ _id: market._id, walk: new PriceWalk(market) }));
   private timer: NodeJS.Timeout | undefined;
-  private stopped = false;
+  hasStopped = false;
 
   constructor(
     app: INestApplicationContext,
@@ -27,17 +27,13 @@ export class DemoFeed {
     this.schedule();
   }
 
-  get hasStopped(): boolean {
-    return this.stopped;
-  }
-
   stop(): void {
-    this.stopped = true;
+    this.hasStopped = true;
     clearTimeout(this.timer);
   }
 
   private schedule(): void {
-    if (this.stopped) return;
+    if (this.hasStopped) return;
     const pause = this.pauseMs * (0.5 + Math.random());
     this.timer = setTimeout(() => void this.change(), pause).unref();
   }
@@ -47,7 +43,7 @@ export class DemoFeed {
       if (await this.othersAreThere()) {
         this.stop();
         new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
-      } else if (!this.stopped) {
+      } else if (!this.hasStopped) {
         await this.moveOne();
       }
     } catch {

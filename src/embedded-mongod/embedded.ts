@@ -37,10 +37,7 @@ const PAUSE_MS = 300;
  * Uses the embedded MongoDB of a running server, or starts one. Waits while a command has one on the data path.
  * @throws Error that says why it can't run
  */
-export async function openEmbedded(
-  options: EmbeddedOptions,
-  say: Say = () => undefined,
-): Promise<EmbeddedMongo> {
+export async function openEmbedded(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
   try {
     await makeFolder(resolve(options.path));
     return await open({ ...options, path: await realpath(options.path) }, say);

@@ -1,6 +1,6 @@
 import { ArrayMaxSize, ArrayUnique, IsIn, IsInt, Matches, Max, Min } from 'class-validator';
 import { ID_PATTERN, ID_RULE } from './id-rule.js';
-import { declare } from './parameter.js';
+import { declare, type Parameter } from './parameter.js';
 
 interface Documented {
   readonly description: string;
@@ -13,40 +13,36 @@ interface Repeatable extends Documented {
 
 const ID_SCHEMA = { type: 'string', pattern: ID_PATTERN };
 
-/** The rule of a text, or of each text of a list. */
-const matchesId = (each: boolean): PropertyDecorator =>
-  Matches(new RegExp(ID_PATTERN, 'u'), { each, message: `must be ${ID_RULE}` });
-
 /** They come before the rule of each value: a list that is too long is not looked through. */
 const listRules = ({ maxItems }: Repeatable): PropertyDecorator[] => [
   ArrayMaxSize(maxItems, { message: `must not be given more than ${maxItems} times` }),
   ArrayUnique({ message: 'must not have the same value twice' }),
 ];
 
+/** Text by the rule of ids, compared exactly. */
+function idText(
+  parameter: Omit<Parameter, 'name' | 'property' | 'schema'> & { readonly name?: string },
+  rules: PropertyDecorator[] = [],
+): PropertyDecorator {
+  const each = parameter.maxItems !== undefined;
+  const isId = Matches(new RegExp(ID_PATTERN, 'u'), { each, message: `must be ${ID_RULE}` });
+  return declare({ ...parameter, schema: ID_SCHEMA }, [...rules, isId]);
+}
+
 /** An opaque id in the path. */
-export function PathId(documented: Documented): PropertyDecorator {
-  return declare({ in: 'path', required: true, ...documented, schema: ID_SCHEMA }, [
-    matchesId(false),
-  ]);
-}
+export const PathId = (documented: Documented) =>
+  idText({ in: 'path', required: true, ...documented });
 
-/** Open text in the query that may be repeated, by the rule of ids: compared exactly. */
-export function QueryTexts(documented: Repeatable): PropertyDecorator {
-  return declare({ in: 'query', ...documented, schema: ID_SCHEMA }, [
-    ...listRules(documented),
-    matchesId(true),
-  ]);
-}
+/** Text in the query, given once. */
+export const QueryText = (documented: Documented) => idText({ in: 'query', ...documented });
 
-/** Open text in the query, given once, by the same rule. */
-export function QueryText(documented: Documented): PropertyDecorator {
-  return declare({ in: 'query', ...documented, schema: ID_SCHEMA }, [matchesId(false)]);
-}
+/** Text in the query that may be repeated. */
+export const QueryTexts = (documented: Repeatable) =>
+  idText({ in: 'query', ...documented }, listRules(documented));
 
-/** Open text in a header, by the same rule; an empty header counts as none. */
-export function HeaderText(documented: Documented & { readonly name: string }): PropertyDecorator {
-  return declare({ in: 'header', ...documented, schema: ID_SCHEMA }, [matchesId(false)]);
-}
+/** Text in a header; an empty header counts as none. */
+export const HeaderText = (documented: Documented & { readonly name: string }) =>
+  idText({ in: 'header', ...documented });
 
 /** Some of a few words in the query, exact, case included. */
 export function QueryChoices(

@@ -23,15 +23,14 @@ export class Progress {
   constructor(
     private readonly totalBytes: number,
     private readonly sayPlainly: (message: string) => Promise<void>,
-    private readonly stderr: NodeJS.WriteStream = process.stderr,
   ) {
-    if (!stderr.isTTY) return;
+    if (!process.stderr.isTTY) return;
     const known = '{bar} {percentage}% | {read} records, {rate}/s | {eta_formatted} left';
     const unknown = '{megabytes} MB | {read} records, {rate}/s | {duration_formatted}';
     this.bar = new cliProgress.SingleBar(
       {
         format: totalBytes > 0 ? known : unknown,
-        stream: stderr,
+        stream: process.stderr,
         hideCursor: true,
         clearOnComplete: true,
         etaBuffer: 100,
@@ -56,7 +55,7 @@ export class Progress {
 
   /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
   async say(message: string): Promise<void> {
-    if (this.bar) this.stderr.write('\r\u001b[K');
+    if (this.bar) process.stderr.write('\r\u001b[K');
     await this.sayPlainly(message);
   }
 
