@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
-import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import type { Contender, RunningServer } from './contenders.js';
 import { cpuSeconds, moveToCore, OTHER_CORE } from './machine.js';
 import { BenchMongo, type SeededDatabase } from './mongo.js';
@@ -35,12 +34,6 @@ interface Source {
 interface Case {
   readonly name: string;
   readonly source: Source;
-  /** At most, in the storm. */
-  readonly connections: number;
-  readonly newConnections: boolean;
-  readonly patienceMs: number | null;
-  /** Null: it depends on whether all of them can wait. */
-  readonly asked: Asked | null;
 }
 
 export interface Asked {
@@ -50,22 +43,7 @@ export interface Asked {
   readonly refusedInMs: number | null;
 }
 
-const ASKED: Asked = { goodput: 0.85, refusedInMs: 20 };
-
-/** Two refusals for each answer leave no more: bare `node:http`, which does nothing else, would leave 0.82. */
-const ASKED_WHEN_REFUSING: Asked = { goodput: 0.5, refusedInMs: 20 };
-
-/** @param peak requests/s: a slow machine can let fewer wait */
-function askedOf({ asked, connections }: Case, peak: number): Asked {
-  const canWait = (peak * HTTP_LIMITS.servedWithinMs) / 1000;
-  return asked ?? (connections <= canWait ? ASKED : ASKED_WHEN_REFUSING);
-}
-
-/**
- * Who leaves costs a refusal and a new connection, and until it shows how long callers wait, some are kept too long.
- * A service that keeps them anyway has 0.13.
- */
-const ASKED_WHEN_LEFT: Asked = { goodput: 0.4, refusedInMs: null };
+const ASKED: Asked = { goodput: 0.75, refusedInMs: null };
 
 const FROM_MEMORY: Source = { name: 'from memory', contender: 'service', scenario: HOT };
 const FROM_MONGODB: Source = {
@@ -74,36 +52,13 @@ const FROM_MONGODB: Source = {
   scenario: COLD,
 };
 
-/** The requests of the first can all wait; of the others, if the machine is quick enough. */
-const [FEW, MANY, TOO_MANY] = [2_000, 5_000, 9_000];
+/** Kept open, as callers behind a proxy or with a pool have them. */
+const CONNECTIONS = 2_000;
 
-const keptBy = (source: Source, connections: number, asked: Asked | null): Case => ({
-  name: `${source.name}, ${connections} connections`,
+const CASES: readonly Case[] = [FROM_MEMORY, FROM_MONGODB].map((source) => ({
+  name: `${source.name}, ${CONNECTIONS} connections`,
   source,
-  newConnections: false,
-  patienceMs: null,
-  connections,
-  asked,
-});
-
-/** Those who leave come last: it takes half a minute until the service trusts in everybody's patience again. */
-const CASES: readonly Case[] = [
-  keptBy(FROM_MEMORY, FEW, ASKED),
-  keptBy(FROM_MEMORY, MANY, null),
-  keptBy(FROM_MONGODB, FEW, ASKED),
-  keptBy(FROM_MONGODB, MANY, null),
-  keptBy(FROM_MONGODB, TOO_MANY, null),
-  {
-    ...keptBy(FROM_MONGODB, FEW, ASKED),
-    name: 'from MongoDB, a connection each',
-    newConnections: true,
-  },
-  {
-    ...keptBy(FROM_MONGODB, FEW, ASKED_WHEN_LEFT),
-    name: `from MongoDB, ${FEW} connections, callers leave after 0.5 s`,
-    patienceMs: 500,
-  },
-];
+}));
 
 interface Probes {
   /** The slowest of the probes that were asked meanwhile, in ms. */
@@ -152,38 +107,34 @@ async function measure(
 ): Promise<OverloadResult[]> {
   const { workload } = scenario;
   return withLoad(database, scenario, contender, async (server) => {
-    const atPeak = (newConnections: boolean, seconds: number) =>
-      ask(server, {
-        ...database,
-        workload,
-        newConnections,
-        patienceMs: null,
-        connections: PEAK_CONNECTIONS,
-        perSecond: ALWAYS_DUE,
-        seconds,
-      });
-    const inRounds = async (each: Case, count: number): Promise<Rounds> => {
-      const { connections, newConnections, patienceMs } = each;
-      const order = { ...database, workload, connections, newConnections, patienceMs };
-      let peak = await atPeak(newConnections, PEAK_SECONDS);
+    const order = { ...database, workload, newConnections: false, patienceMs: null };
+    const atPeak = (seconds: number) =>
+      ask(server, { ...order, connections: PEAK_CONNECTIONS, perSecond: ALWAYS_DUE, seconds });
+    const inRounds = async (count: number): Promise<Rounds> => {
+      let peak = await atPeak(PEAK_SECONDS);
       const peaks = [peak];
       const storms: Phase[] = [];
       while (storms.length < count) {
         const perSecond = TIMES_CAPACITY * rateOf([peak]);
-        storms.push(await ask(server, { ...order, perSecond, seconds: STORM_SECONDS }));
-        peak = await atPeak(newConnections, PEAK_SECONDS);
+        const storm = { ...order, connections: CONNECTIONS, perSecond, seconds: STORM_SECONDS };
+        storms.push(await ask(server, storm));
+        peak = await atPeak(PEAK_SECONDS);
         peaks.push(peak);
       }
       return { peaks, storms };
     };
-    await atPeak(false, WARM_UP_SECONDS);
-    const [first] = cases;
-    if (first) await inRounds(first, 1);
+    await atPeak(WARM_UP_SECONDS);
+    await inRounds(1);
     const results: OverloadResult[] = [];
     for (const each of cases) {
-      const found = summary(await inRounds(each, ROUNDS));
-      const result = { name: each.name, asked: askedOf(each, found.peak), ...found };
-      say(JSON.stringify(result));
+      const found = summary(await inRounds(ROUNDS));
+      const result = { name: each.name, asked: ASKED, ...found };
+      const [goodput, asked] = [found.goodput, ASKED.goodput].map((share) =>
+        Math.round(100 * share),
+      );
+      say(
+        `${each.name}, ${TIMES_CAPACITY} × capacity: ${goodput} % of it served (asked ${asked} %)`,
+      );
       results.push(result);
     }
     return results;
