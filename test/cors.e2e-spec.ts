@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
+import { until } from './until.js';
 
 const PATH = '/v1/markets/market/fixture/nobody';
 const ORIGIN = 'https://odds.example';
@@ -52,6 +54,18 @@ describe('pages of other origins', () => {
       expect(answer.headers['access-control-allow-origin']).toBe(ORIGIN);
       expect(answer.headers['access-control-expose-headers']).toContain('RateLimit');
       expect(answer.headers['vary']).toBe('Origin, X-API-Key, Accept-Encoding');
+    });
+
+    it('see answers from memory, too, however often they ask', async () => {
+      await until(async () => {
+        await service.get(PATH).expect(200);
+        return service.app.get(MarketCache).count > 0;
+      });
+      for (let asked = 0; asked < 3; asked += 1) {
+        const { headers } = await service.get(PATH).set('Origin', ORIGIN).expect(200);
+        expect(headers['access-control-allow-origin']).toBe(ORIGIN);
+        expect(headers['vary']).toBe('Origin, X-API-Key, Accept-Encoding');
+      }
     });
 
     it('but no others', async () => {

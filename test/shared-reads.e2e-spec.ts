@@ -11,6 +11,7 @@ import { sendTogether, type RawAnswer } from './raw-http.js';
 const EVENTS = 12;
 const PER_EVENT = 30;
 const TAKE = 7;
+const UNAUTHORIZED = 13;
 
 let mongod: TestMongod;
 let service: TestApp;
@@ -74,6 +75,13 @@ describe('look-ups that arrive together', () => {
 
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 504));
     expect(performance.now() - began).toBeLessThan(2_000);
+  });
+
+  it('all learn that MongoDB refuses them', async () => {
+    await failCommand('alwaysOn', { errorCode: UNAUTHORIZED });
+    const answers = await ask(paths.slice(0, 8));
+
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
   });
 });
 
