@@ -228,7 +228,9 @@ it('goes on from its cursor in a process of its own, too', async () => {
     await until(() => types().includes('current'));
     line.cut();
     await until(() => types().includes('late') && types().at(-1) === 'current');
-    expect(types()).toEqual(['markets', 'current', 'late', 'current']);
+    // `current` may come more than once.
+    const told = types().filter((type, index, all) => type !== all[index - 1]);
+    expect(told).toEqual(['markets', 'current', 'late', 'current']);
   } finally {
     caller.kill('SIGKILL');
   }

@@ -305,6 +305,16 @@ describe('refused keys from one address', () => {
     }
   });
 
+  it('keep a new good key that comes later waiting no longer', async () => {
+    await useUp();
+    for (let keys = 0; keys < 2; keys += 1) {
+      const good = await newKey();
+      expect((await askStrict(good)).status).toBe(429);
+      await delay(1_000);
+      expect((await askStrict(good)).status).toBe(200);
+    }
+  });
+
   it('cost MongoDB a few queries a second, however many they are', async () => {
     await useUp();
     const commands = await commandsDuring(async () => {

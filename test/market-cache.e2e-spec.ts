@@ -187,6 +187,17 @@ describe('MarketCache', () => {
       expect(await load).toEqual(new Map([[scopeKey(scope), { count: 1, unfit: 'outdated' }]]));
     });
 
+    it('that failed is tried again', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored(scope));
+      await bench.told();
+      await bench.read(scope);
+      const data = { failCommands: ['find'], errorCode: 50, appName: 'markets-odds-service' };
+      await bench.failPoint('failCommand', { times: 1 }, data);
+      expect((await bench.read(scope)).source).toBe('database');
+      await bench.popularise(scope);
+    });
+
     it('answers nothing when the feed fell behind while it ran', async () => {
       const scope = { eventId: randomUUID() };
       await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
