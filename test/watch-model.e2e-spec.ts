@@ -4,6 +4,7 @@ import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
+import { setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { Random } from './coherence/random.js';
 import { until } from './until.js';
@@ -180,6 +181,43 @@ async function restart(): Promise<void> {
   await replicas[place]?.close();
   replicas[place] = await aReplica();
 }
+
+it('a stream that goes on at a replica tells what was written before that replica knew', async () => {
+  const [one, other] = replicas;
+  if (!one || !other) throw new Error('There are two replicas');
+  const slowly = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 120 };
+  for (let round = 0; round < 5; round += 1) {
+    const eventId = `elsewhere-${round}`;
+    const [changed, deleted] = [aStored(), aStored()].map((market) => ({ ...market, eventId }));
+    await markets().insertMany([changed, deleted] as never[]);
+    const caller = new WatchedMarkets();
+    const path = `/v1/markets/changes?eventId=${eventId}`;
+    let cursor = '';
+    await until(async () => {
+      const { body } = await one.get(path);
+      caller.apply((body.data ?? []) as Group[]);
+      cursor = String(body.meta?.cursor);
+      return caller.of(`eventId:${eventId}`).length === 2;
+    });
+    // It reads the event, which nobody asked it for so far, before its feed tells of these writes.
+    await setFailCommand(mongod, 'alwaysOn', slowly);
+    await markets().updateOne({ _id: changed?._id as never }, { $set: { name: 'new' } });
+    await markets().deleteOne({ _id: deleted?._id as never });
+    const headers = { 'X-API-Key': other.key, 'Last-Event-ID': cursor };
+    const stream = await StreamClient.open(
+      `${other.url}/v1/markets/stream?eventId=${eventId}`,
+      headers,
+      caller,
+    );
+    await setFailCommand(mongod, 'off');
+    const now = performance.now();
+    await stream.event(
+      ({ event, at, data }) => event === 'current' && at - (data.ageMs ?? 0) > now,
+    );
+    stream.close();
+    expect(caller.of(`eventId:${eventId}`).map(({ name }) => name)).toEqual(['new']);
+  }
+}, 60_000);
 
 /** What turns everything over, once in a while. */
 const upheavals: readonly (() => Promise<unknown>)[] = [

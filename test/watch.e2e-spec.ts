@@ -38,7 +38,9 @@ async function stored(...wishes: Partial<Market>[]) {
   return documents;
 }
 
+/** Opens a stream once the service knows all that is written, so that it tells nothing twice. */
 async function open(query: string, headers = {}, key = service.key): Promise<StreamClient> {
+  await told();
   const url = `${service.url}/v1/markets/stream?${query}`;
   const stream = await StreamClient.open(url, { 'X-API-Key': key, ...headers });
   streams.push(stream);
@@ -328,6 +330,28 @@ describe('GET /v1/markets/stream', () => {
       ({ event, id }) => event === 'changes' && id && id !== first,
     );
     expect(told10.length).toBeLessThanOrEqual(5);
+  });
+
+  it('tells a caller who conflates as much as one beside it who does not', async () => {
+    const eventId = randomUUID();
+    const [one, two] = await stored({ eventId }, { eventId });
+    await told();
+    const [quick, slow] = [
+      await open(`eventId=${eventId}`),
+      await open(`eventId=${eventId}&conflateMs=600`),
+    ];
+    for (const stream of [quick, slow]) await stream.named('current');
+    for (const [market, name] of [
+      [one, 'first'],
+      [one, 'second'],
+      [two, 'third'],
+    ] as const) {
+      await markets().updateOne({ _id: market?._id as never }, { $set: { name } });
+      await quick.event(({ data }) => data.data?.[0]?.changed.at(-1)?.name === name);
+    }
+    await slow.event(({ data }) => data.data?.[0]?.changed.at(-1)?.name === 'third');
+    const names = slow.markets.of(`eventId:${eventId}`).map(({ name }) => name);
+    expect(names).toEqual(['second', 'third']);
   });
 });
 

@@ -9,6 +9,7 @@ import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
+import { newest } from './history-piece.js';
 import { MarketHolders } from './market-holders.js';
 
 /** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */
@@ -24,6 +25,8 @@ export interface ScopeOwner {
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();
+  /** Those that were read with changes which the feed has not told yet. */
+  private readonly ahead = new Set<CachedScope>();
   private readonly holders = new MarketHolders();
   private readonly owners: ScopeOwner[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
@@ -50,14 +53,15 @@ export class LiveScopes implements ChangeListener {
   }
 
   /**
-   * Takes in a scope that is current as of the last commit that was told.
+   * Takes in a scope that has at least all commits that were told.
    * @returns the one that is live: another, if it was there before
    */
   add(scope: CachedScope): CachedScope {
     const earlier = this.scopes.get(scope.key);
     if (earlier) return earlier;
-    scope.liveSince = this.feed.position;
+    scope.liveSince = newest(scope.asOf, this.feed.position);
     this.scopes.set(scope.key, scope);
+    this.ahead.add(scope);
     for (const id of scope.ids) this.holders.update(scope, id);
     return scope;
   }
@@ -78,6 +82,11 @@ export class LiveScopes implements ChangeListener {
 
   private apply(change: MarketChange): void {
     this.history.noteChange(change);
+    for (const scope of this.ahead) {
+      if (change.clusterTime.greaterThan(scope.asOf)) this.ahead.delete(scope);
+      // It has the change already, but what was new in it was not known before.
+      else this.tellOwners(scope);
+    }
     for (const scope of this.concerned(change)) {
       // An owner that was told of another scope may have released this one.
       const isLive = this.scopes.get(scope.key) === scope;
@@ -93,6 +102,10 @@ export class LiveScopes implements ChangeListener {
       // The change itself may not name the scopes that the market was in.
       this.history.note(scope.key, change.id.key, change.clusterTime);
     }
+    this.tellOwners(scope);
+  }
+
+  private tellOwners(scope: CachedScope): void {
     for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 
@@ -115,6 +128,7 @@ export class LiveScopes implements ChangeListener {
   private remove(scope: CachedScope): void {
     if (this.scopes.get(scope.key) !== scope) return;
     this.scopes.delete(scope.key);
+    this.ahead.delete(scope);
     for (const id of scope.ids) this.holders.remove(scope, id);
   }
 }
