@@ -91,6 +91,24 @@ describe('a watch', () => {
     }
   });
 
+  it('tells of a market that was removed and put back only that it changed', async () => {
+    const fixtureId = newId();
+    const market = { ...aMarket({ fixtureId }), _id: newId() };
+    await store(service.database.connection, market);
+    const watch = client().watch({ fixtureId });
+    try {
+      await isCurrent(watch);
+      await markets().deleteOne({ fixtureId });
+      await expectTrue(watch, fixtureId);
+      await store(service.database.connection, market);
+      await expectTrue(watch, fixtureId);
+      const { value } = await watch[Symbol.asyncIterator]().next();
+      expect(value).toMatchObject({ fixtureId, changed: [{ _id: market._id }], removed: [] });
+    } finally {
+      watch.close();
+    }
+  });
+
   it('ends quietly when its signal or its loop does', async () => {
     const signal = AbortSignal.timeout(300);
     for await (const event of client().watch({ fixtureId: newId() }, { signal })) {

@@ -14,6 +14,8 @@ import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { setFailCommand } from './mongo-admin.js';
+import { monitored, readsDuring } from './mongo-commands.js';
 import { until } from './until.js';
 import { StreamClient, type StreamEvent } from './watch-client.js';
 
@@ -489,6 +491,30 @@ it('streams are counted, logged once and no part of the request histogram', asyn
   expect(metrics).not.toMatch(
     /duration_seconds_count{method="GET",route="\/v1\/markets\/stream",status="200"}/,
   );
+});
+
+it('a stream goes on when the first attempt to load its markets again fails', async () => {
+  const mongod = await TestMongod.start();
+  const own = await createTestApp({ mongodbUri: monitored(mongod.uri) });
+  const { connection, db } = own.database;
+  try {
+    await told(own);
+    const url = `${own.url}/v1/markets/stream?eventId=e`;
+    const stream = await StreamClient.open(url, { 'X-API-Key': own.key });
+    streams.push(stream);
+    await stream.named('current');
+    const failing = { failCommands: ['find'], namespace: `${db.databaseName}.markets` };
+    await setFailCommand(mongod, { times: 1 }, { ...failing, errorCode: 50 });
+    const reads = await readsDuring(connection, async () => {
+      await db.collection('markets').drop();
+      await stream.event(({ id, data }) => !!id && data.data?.[0]?.reset === true);
+    });
+    expect(reads.filter(({ find }) => find === 'markets').length).toBeGreaterThan(1);
+    expect(stream.names).not.toContain('end');
+  } finally {
+    await own.close();
+    await mongod.stop();
+  }
 });
 
 it('a standalone MongoDB: each answer a reset, and no streams', async () => {
