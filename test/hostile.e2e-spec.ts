@@ -14,7 +14,7 @@ import type { Expected, HostileRequest, Lookup } from './hostile/request.js';
 import { LOOKUPS } from './lookups.js';
 import { testDatabaseUri } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
-import { readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
+import { openSockets, readAnswers, sendRaw, type RawAnswer } from './raw-http.js';
 
 /** Longer than the server's bounds on headers, and on when it looks. Milliseconds. */
 const HEADERS_TOO_LATE_MS = 5_000 + 500 + 1_000;
@@ -141,6 +141,16 @@ it('reads twice as many unknown names in about twice the time', async () => {
   }
   // Of the square of their number it would be four times.
   expect(Math.min(...manyMs) / Math.min(...fewMs)).toBeLessThan(3);
+});
+
+it('answers 408 to each of many that time out together', async () => {
+  // Those who are slow before it have been answered.
+  await Promise.allSettled(slow);
+  const server = service.app.getHttpServer();
+  Object.assign(server, { headersTimeout: 200, requestTimeout: 300 });
+  const sockets = await openSockets(server, 40);
+  const answers = await Promise.all(sockets.map((socket) => readAnswers(socket)));
+  expect(answers.flat().map(({ status }) => status)).toEqual(sockets.map(() => 408));
 });
 
 it('closes a connection whose body does not end, without a word behind the answer', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Collection } from 'mongodb';
 import { feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
+import { setFailCommand } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
 import { databaseName } from '../database/driver-options.js';
 import type { ChangeFeed } from './change-feed.js';
@@ -176,6 +177,34 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await write('after');
     await until(() => recorder.commits.length === 2);
     expect(recorder.timesForgotten).toBe(1);
+  });
+
+  it('misses nothing when it is cut between two replies that a transaction comes in', async () => {
+    const client = new MongoClient(mongod.uri);
+    const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
+    const timesCut = async (): Promise<number> => {
+      const name = 'failpoint.failCommand';
+      return (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name].timesEntered;
+    };
+    try {
+      feed.onApplicationBootstrap();
+      await until(() => feed.ageMs < FRESH_MS);
+      // What a stream begins with comes, and nothing after it.
+      await setFailCommand(mongod, 'alwaysOn', { failCommands: ['getMore'], errorCode: 6 });
+      const many = Array.from({ length: 1_500 }, (_, index) => ({ _id: index }));
+      await client.withSession((session) =>
+        session.withTransaction(() => things.insertMany(many, { session })),
+      );
+      const before = await timesCut();
+      // Of these, one stream may have begun before the transaction.
+      await until(async () => (await timesCut()) >= before + 2);
+      await setFailCommand(mongod, 'off');
+      await things.insertOne({ _id: 'after' });
+      await until(() => recorder.commits.at(-1)?.changes.length === 1);
+      expect(recorder.commits.map(({ changes }) => changes.length)).toEqual([1_500, 1]);
+    } finally {
+      await client.close();
+    }
   });
 
   it('grows old while MongoDB is silent, and is fresh again after', async () => {
