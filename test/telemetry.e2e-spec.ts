@@ -194,6 +194,22 @@ describe('GET /metrics', () => {
     expect(value('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
   });
 
+  it('counts an operation that got no connection as waiting no longer', async () => {
+    const series = [
+      'mongodb_pool_wait_queue_length',
+      'mongodb_pool_checkout_failures_total',
+    ] as const;
+    const figures = async () => {
+      const metrics = await metricsOf(service.url);
+      return series.map((name) => valueOf(metrics, name));
+    };
+    const client = service.database.connection.getClient();
+    client.emit('connectionCheckOutStarted', {} as never);
+    expect(await figures()).toEqual([1, 0]);
+    client.emit('connectionCheckOutFailed', {} as never);
+    expect(await figures()).toEqual([0, 1]);
+  });
+
   it('holds the figures of its own application only', async () => {
     const other = await createTestApp();
     try {
