@@ -3,6 +3,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { readOwner, type Owner } from '../src/embedded-mongod/owner-file.js';
+import { isRunning } from '../src/embedded-mongod/running-owner.js';
 import {
   addOne,
   expectEnd,
@@ -16,6 +18,7 @@ import {
   ownDataPaths,
   User,
 } from './embedded-processes.js';
+import { until } from './until.js';
 
 ownDataPaths();
 
@@ -88,6 +91,13 @@ describe('a data path that somebody else uses', () => {
 
     await mongod.stop();
     await expect(new User('the server').uri).rejects.toThrow('holds the data of another MongoDB');
+  });
+
+  it('is not what an owner means whose port another project has taken since', async () => {
+    await new User('the server').uri;
+    const owner = (await readOwner(folder)) as Owner;
+    await until(() => isRunning(owner, folder));
+    expect(await isRunning(owner, `${folder} of another project`)).toBe(false);
   });
 });
 

@@ -6,10 +6,10 @@ import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
-import type { ApiRequest } from '../src/http/api-request.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
+import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
@@ -375,14 +375,20 @@ describe('a stream that is refused', () => {
     await until(async () => (await open(query, {}, key)).response.statusCode === 200);
   });
 
-  it('is none whose caller left before it could begin: it is not counted', async () => {
+  it.each([
+    ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'charge')],
+    ['it was prepared', () => jest.spyOn(service.app.get(WatchOpening), 'open')],
+  ])('is none whose caller left while %s: it is not counted', async (_when, step) => {
     const { key } = await service.app.get(ApiKeysService).create({ name: 'hasty', streams: 1 });
     const query = `eventId=${randomUUID()}`;
     const leaving = new AbortController();
-    const charging = jest.spyOn(service.app.get(RequestLimit), 'charge');
-    charging.mockImplementationOnce(async (request) => {
+    const gone = once(service.app.getHttpServer(), 'request').then(([, response]) =>
+      once(response, 'close'),
+    );
+    step().mockImplementationOnce(async () => {
       leaving.abort();
-      await once((request as ApiRequest).socket, 'close');
+      await gone;
+      return undefined;
     });
     const headers = { 'X-API-Key': key };
     const left = fetch(`${service.url}/v1/markets/stream?${query}`, {
@@ -390,7 +396,8 @@ describe('a stream that is refused', () => {
       signal: leaving.signal,
     });
     await expect(left).rejects.toThrow('abort');
-    charging.mockRestore();
+    await gone;
+    jest.restoreAllMocks();
     expect((await open(query, {}, key)).response.statusCode).toBe(200);
   });
 
