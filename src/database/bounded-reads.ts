@@ -41,7 +41,9 @@ export class BoundedReads {
   ) {}
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
-    if (!this.topology.worthTrying) throw unavailable();
+    const { readable, worthTrying } = this.topology;
+    // A few may wait for a server that may be found again; more would keep those from their turn whom memory answers.
+    if (!worthTrying || (!readable && this.slots.areTaken)) throw unavailable();
     const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
     return this.slots.run(serverMs, (waitedMs) =>
       this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),

@@ -22,6 +22,10 @@ export class ReadSlots {
     this.free = slots;
   }
 
+  get areTaken(): boolean {
+    return this.free === 0;
+  }
+
   /**
    * @param withinMs time for the wait and the read, in milliseconds
    * @param read gets the milliseconds that were waited
