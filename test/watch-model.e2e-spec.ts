@@ -219,6 +219,65 @@ it('a stream that goes on at a replica tells what was written before that replic
   }
 }, 60_000);
 
+it.each(['changes', 'stream'])(
+  'all groups of %s are of one state, though one was read before the feed told of it',
+  async (route) => {
+    const [, other] = replicas;
+    if (!other) throw new Error('There are two replicas');
+    const slowly = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 80 };
+    for (let round = 0; round < 5; round += 1) {
+      const [known, unknown] = [`known-${route}-${round}`, `unknown-${route}-${round}`];
+      const pair = [known, unknown].map((eventId) => ({ ...aStored(), eventId, name: 'old' }));
+      await markets().insertMany(pair as never[]);
+      const ids = pair.map(({ _id }) => _id as never);
+      const namesOf = (caller: WatchedMarkets) =>
+        [known, unknown].flatMap((id) => caller.of(`eventId:${id}`).map(({ name }) => name));
+      const isKnown = async () => {
+        const { body } = await other.get(`/v1/markets/changes?eventId=${known}`);
+        return body.data?.[0]?.changed.length === 1;
+      };
+      await until(isKnown);
+      await setFailCommand(mongod, 'alwaysOn', slowly);
+      await client.withSession((session) =>
+        session.withTransaction(() =>
+          markets().updateMany({ _id: { $in: ids } }, { $set: { name: 'new' } }, { session }),
+        ),
+      );
+      const caller = new WatchedMarkets();
+      const query = `eventId=${known}&eventId=${unknown}`;
+      await whole(other, route, query, caller);
+      await setFailCommand(mongod, 'off');
+      expect(new Set(namesOf(caller)).size).toBe(1);
+      expect(namesOf(caller)).toHaveLength(2);
+    }
+  },
+  60_000,
+);
+
+/** Brings a caller who has nothing up to one state. */
+async function whole(
+  replica: TestApp,
+  route: string,
+  query: string,
+  caller: WatchedMarkets,
+): Promise<void> {
+  const path = `/v1/markets/${route}?${query}`;
+  if (route === 'changes') {
+    await until(async () => {
+      const { body, status } = await replica.get(path);
+      caller.apply((body.data ?? []) as Group[]);
+      return status === 200;
+    });
+    return;
+  }
+  const headers = { 'X-API-Key': replica.key };
+  let stream: StreamClient;
+  do stream = await StreamClient.open(`${replica.url}${path}`, headers, caller);
+  while (stream.response.statusCode !== 200);
+  await stream.event(({ event }) => event === 'current');
+  stream.close();
+}
+
 /** What turns everything over, once in a while. */
 const upheavals: readonly (() => Promise<unknown>)[] = [
   () => markets().drop(),

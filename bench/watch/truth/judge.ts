@@ -1,4 +1,4 @@
-import { MongoClient } from 'mongodb';
+import { MongoClient, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WatchedMarkets, type Group } from '../../../test/watch-client.js';
 import { readCursor } from '../../../src/markets/watch/cursor.js';
@@ -14,6 +14,8 @@ export interface Verdict {
   readonly halfTold: number;
   /** States that MongoDB could not be asked for. */
   readonly unjudged: number;
+  /** Answers that name no cluster time, since there was no primary or the majority lagged: callers get all anew next time. */
+  readonly ofNoTime: number;
   readonly examples: readonly string[];
 }
 
@@ -37,6 +39,7 @@ export class Judge {
     doubledBack: 0,
     halfTold: 0,
     unjudged: 0,
+    ofNoTime: 0,
     examples: [] as string[],
   };
 
@@ -45,13 +48,18 @@ export class Judge {
     this.client = new MongoClient(uri, { ...options, socketTimeoutMS: 5_000 });
   }
 
-  found(fault: 'lost' | 'doubledBack' | 'halfTold', example: string): void {
+  found(fault: 'lost' | 'doubledBack' | 'halfTold' | 'unjudged', example: string): void {
     this.verdict[fault] += 1;
     if (this.verdict.examples.length < 10) this.verdict.examples.push(`${fault}: ${example}`);
   }
 
   compare(question: Question, cursor: string, told: ReadonlyMap<string, number>): void {
-    const comparing = this.compareNow(question, cursor, told).finally(() =>
+    const atClusterTime = readCursor(cursor)?.position;
+    if (!atClusterTime || atClusterTime.isZero()) {
+      this.verdict.ofNoTime += 1;
+      return;
+    }
+    const comparing = this.compareNow(question, atClusterTime, told).finally(() =>
       this.pending.delete(comparing),
     );
     this.pending.add(comparing);
@@ -64,14 +72,11 @@ export class Judge {
 
   private async compareNow(
     question: Question,
-    cursor: string,
+    atClusterTime: Timestamp,
     told: ReadonlyMap<string, number>,
   ): Promise<void> {
-    const stored = await this.storedAt(question, cursor);
-    if (!stored) {
-      this.verdict.unjudged += 1;
-      return;
-    }
+    const stored = await this.storedAt(question, atClusterTime);
+    if (!stored) return;
     this.verdict.compared += 1;
     for (const id of new Set([...told.keys(), ...stored.keys()])) {
       const [has, should] = [told.get(id), stored.get(id)];
@@ -82,9 +87,8 @@ export class Judge {
 
   private async storedAt(
     { eventIds, filter }: Question,
-    cursor: string,
+    atClusterTime: Timestamp,
   ): Promise<ReadonlyMap<string, number> | undefined> {
-    const atClusterTime = readCursor(cursor)?.position;
     const command = {
       find: 'markets',
       filter: { eventId: { $in: eventIds }, ...filter },
@@ -93,14 +97,17 @@ export class Judge {
       batchSize: 5_000,
       readConcern: { level: 'snapshot', atClusterTime },
     };
+    let failure: unknown;
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       try {
         const { cursor: answer } = await this.client.db().command(command);
         return pricesOf(answer.firstBatch);
-      } catch {
+      } catch (error) {
+        failure = error;
         await delay(ASK_AGAIN_AFTER_MS);
       }
     }
+    this.found('unjudged', `${atClusterTime.toBigInt()}, ${String(failure)}`);
     return undefined;
   }
 }

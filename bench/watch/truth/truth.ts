@@ -62,7 +62,7 @@ function findingsOf(
   return [
     note(
       `${text(written)} changes under ${faults} faults (replicas killed and restarted, primary killed, stopped, stepped down)`,
-      `${text(result.cuts)} cuts, ${text(result.compared)} states compared`,
+      `${text(result.cuts)} cuts, ${text(result.compared)} states compared, ${text(result.ofNoTime)} of no time`,
     ),
     exactly(0, 'lost', result.lost),
     exactly(0, 'doubled back', result.doubledBack),

@@ -25,8 +25,6 @@ export interface ScopeOwner {
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();
-  /** Those that were read with changes which the feed has not told yet. */
-  private readonly ahead = new Set<CachedScope>();
   private readonly holders = new MarketHolders();
   private readonly owners: ScopeOwner[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
@@ -61,7 +59,6 @@ export class LiveScopes implements ChangeListener {
     if (earlier) return earlier;
     scope.liveSince = newest(scope.asOf, this.feed.position);
     this.scopes.set(scope.key, scope);
-    this.ahead.add(scope);
     for (const id of scope.ids) this.holders.update(scope, id);
     return scope;
   }
@@ -82,11 +79,6 @@ export class LiveScopes implements ChangeListener {
 
   private apply(change: MarketChange): void {
     this.history.noteChange(change);
-    for (const scope of this.ahead) {
-      if (change.clusterTime.greaterThan(scope.asOf)) this.ahead.delete(scope);
-      // It has the change already, but what was new in it was not known before.
-      else this.tellOwners(scope);
-    }
     for (const scope of this.concerned(change)) {
       // An owner that was told of another scope may have released this one.
       const isLive = this.scopes.get(scope.key) === scope;
@@ -128,7 +120,6 @@ export class LiveScopes implements ChangeListener {
   private remove(scope: CachedScope): void {
     if (this.scopes.get(scope.key) !== scope) return;
     this.scopes.delete(scope.key);
-    this.ahead.delete(scope);
     for (const id of scope.ids) this.holders.remove(scope, id);
   }
 }

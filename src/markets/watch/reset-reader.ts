@@ -5,6 +5,7 @@ import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
+import { newest } from '../cache/history-piece.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
 import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { meetsAll } from '../market.filters.js';
@@ -57,18 +58,22 @@ export class ResetReader {
     const { scopes, conditions, fitsMemory } = watch;
     return this.database.read(readMs, async (attempt) => {
       const position = await this.newestWrite(attempt);
-      const afterClusterTime = position && after?.greaterThan(position) ? after : position;
+      const afterClusterTime = position && newest(position, after);
       const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;
-      const documents = await attempt.rows({
+      const find = {
         find: this.markets.collection.name,
         filter: { $and: [{ $or: scopes }, ...(fitsMemory ? [] : conditions)] },
         sort: { _id: 1 },
         projection: MARKET_PROJECTION,
         limit,
         batchSize: limit,
-        ...(afterClusterTime && { readConcern: { level: 'snapshot', afterClusterTime } }),
-      });
-      return { position: position ?? NOWHERE, documents };
+      };
+      if (!afterClusterTime) return { position: NOWHERE, documents: await attempt.rows(find) };
+      const readConcern = { level: 'snapshot', afterClusterTime };
+      const { cursor } = await attempt.command({ ...find, readConcern });
+      // Without a collection there is no such time.
+      const at: Timestamp = cursor.atClusterTime ?? afterClusterTime;
+      return { position: at, documents: await attempt.restOf(cursor) };
     });
   }
 

@@ -10,7 +10,7 @@ const blind = { isCurrent: false, standing: { state: 'blind' }, position: undefi
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = waitForFeed(feed as ChangeFeed, { after: position, leftMs: 1_000 });
+  const reached = waitForFeed(feed as ChangeFeed, position, { leftMs: 1_000 });
   await delay(20);
   Object.assign(feed, begun);
   expect(await reached).toBe(true);
@@ -18,7 +18,7 @@ it('waits for a feed that begins only now', async () => {
 
 it('waits for none that has failed to', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = waitForFeed(feed as ChangeFeed, { after: position, leftMs: 1_000 });
+  const reached = waitForFeed(feed as ChangeFeed, position, { leftMs: 1_000 });
   await delay(20);
   feed.isStarting = false;
   expect(await reached).toBe(false);

@@ -13,18 +13,19 @@ const LATE_MAX_MS = 300;
 const STARTING_MAX_MS = 1_000;
 
 /**
- * Waits a little for the feed to be current, and to have reached the position that is asked for.
+ * Waits a little for the feed to be current, and to have reached a position.
  * @returns whether it is current; false also when it follows no changes at present
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
-  question: Pick<WatchQuestion, 'after' | 'leftMs'>,
+  after: Timestamp | undefined,
+  question: Pick<WatchQuestion, 'leftMs'>,
 ): Promise<boolean> {
   const since = performance.now();
   for (;;) {
     const waited = performance.now() - since;
-    const isBehind = question.after !== undefined && !hasReached(feed.position, question.after);
+    const isBehind = after !== undefined && !hasReached(feed.position, after);
     if (feed.isCurrent && !isBehind) return true;
     if (feed.isStarting && waited > STARTING_MAX_MS) return false;
     if (!feed.isStarting && feed.standing.state === 'blind') return false;

@@ -25,9 +25,14 @@ export class WatchGroups {
     return this.feed.position;
   }
 
-  /** Whether all of a watch is in memory. A scope that has to be loaded again is not for a moment. */
+  /**
+   * Whether all of a watch is in memory, and of the state that the feed has told. For a moment that is not so when a
+   * scope has to be loaded again, or was read with changes that the feed tells only now.
+   */
   hasAll({ keys }: Watch): boolean {
-    return this.position !== undefined && keys.every((key) => this.watched.get(key) !== undefined);
+    const { position } = this;
+    if (!position) return false;
+    return keys.every((key) => this.watched.get(key)?.asOf.lessThanOrEqual(position));
   }
 
   /** Whether a watch has grown to more markets than may be watched. */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { overloaded } from '../../http/overload/overloaded.js';
+import { newest } from '../cache/history-piece.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
@@ -27,7 +28,7 @@ export class WatchOpening {
    * @throws Problem when there are too many markets, or MongoDB can't answer
    */
   async open(question: WatchQuestion): Promise<Unavailable | undefined> {
-    if (!(await waitForFeed(this.feed, question))) return 'blind';
+    if (!(await waitForFeed(this.feed, question.after, question))) return 'blind';
     const unavailable = await this.load(question);
     if (!unavailable) await this.past.known(question);
     return unavailable;
@@ -42,7 +43,7 @@ export class WatchOpening {
       if (missing.length === 0) {
         checkSizes(scopes, this.watched.sizesOf(keys));
         this.makeRoom(keys);
-        return undefined;
+        return this.waitForOneState(question);
       }
       const bounds = { budgetMs: question.readMs, inOneReply: false };
       const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
@@ -54,6 +55,14 @@ export class WatchOpening {
       if (results.some((result) => result?.unfit === 'unordered')) return 'unordered';
     }
     return 'blind';
+  }
+
+  /** A scope that was just read may have changes that the others get when the feed tells them. */
+  private async waitForOneState(question: WatchQuestion): Promise<Unavailable | undefined> {
+    const readAt = question.watch.keys
+      .map((key) => this.watched.get(key)?.asOf)
+      .reduce((one, other) => (one && other ? newest(one, other) : (one ?? other)), undefined);
+    return (await waitForFeed(this.feed, readAt, question)) ? undefined : 'blind';
   }
 
   private makeRoom(keys: readonly string[]): void {

@@ -58,6 +58,6 @@ export function changesUnavailable(why: Unavailable): Problem {
 export function behindCursor(): Problem {
   return new Problem(
     'database_unavailable',
-    'What the cursor stands for is not known here yet. Please try again.',
+    'This replica is behind what it was asked for. Please try again.',
   );
 }
