@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addKeysCommands } from './api-keys/keys.commands.js';
-import { messageOf, printableLines, UsageFault, type RunCommand } from './common/command.js';
+import { messageOf, printableLines, type RunCommand } from './common/command.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
 import { redact } from './telemetry/redact.js';
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
     // Commander has said what is wrong already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USAGE;
     await say(`error: ${redact(messageOf(error))}`);
-    return error instanceof UsageFault ? WRONG_USAGE : FAILED;
+    return FAILED;
   }
 }
 

@@ -1,27 +1,19 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import {
-  parseDuration,
-  parseWholeNumber,
-  printable,
-  type CommandContext,
-  type RunCommand,
-} from '../common/command.js';
+import { InvalidArgumentError, type Command } from 'commander';
+import { printable, type CommandContext, type RunCommand } from '../common/command.js';
+import { parseDuration, parseWholeNumber } from '../common/option-values.js';
 import type { StoredApiKey } from './api-key.schema.js';
-import type { ApiKeysService, Show } from './api-keys.service.js';
+import type { ApiKeysService, NewKey, Show } from './api-keys.service.js';
 import { keysTable, shown } from './shown-key.js';
 
 const LONGEST_NAME = 100;
 const DAY_MS = 86_400_000;
 
-interface CreateOptions {
-  readonly name: string;
+interface CreateOptions extends Omit<NewKey, 'expiresInMs'> {
   readonly expiresIn?: number;
-  readonly rateLimit?: number;
-  readonly streams?: number;
 }
 
 interface RotateOptions {
-  readonly overlap: number;
+  readonly overlap?: number;
 }
 
 /** `keys create | list | revoke | rotate` */
@@ -57,34 +49,34 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
     .command('rotate')
     .description('Make a key of the same name and limits that takes the place of another.')
     .argument('<id>', 'id of the key to replace')
-    .addOption(
-      new Option('--overlap <duration>', 'how long the old key still works')
-        .argParser(parseDuration)
-        .default(DAY_MS, '24h'),
+    .option(
+      '--overlap <duration>',
+      'how long the old key still works (default: 24h)',
+      parseDuration,
     )
     .action(run(rotate));
 }
 
-async function create(context: CommandContext, options: CreateOptions): Promise<void> {
-  const { name, expiresIn: expiresInMs, rateLimit, streams } = options;
-  await (
-    await serviceOf(context)
-  ).create({ name, expiresInMs, rateLimit, streams }, showOnce(context));
+async function create(context: CommandContext, { expiresIn, ...fields }: CreateOptions) {
+  const service = await serviceOf(context);
+  await service.create({ ...fields, expiresInMs: expiresIn }, showOnce(context));
 }
 
 async function list(context: CommandContext): Promise<void> {
-  const records = await (await serviceOf(context)).list();
-  const keys = records.map(shown);
+  const service = await serviceOf(context);
+  const keys = (await service.list()).map(shown);
   await context.print({ json: keys, text: keysTable(keys) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
-  const record = shown(await (await serviceOf(context)).revoke(id));
+  const service = await serviceOf(context);
+  const record = shown(await service.revoke(id));
   await context.print({ json: record, text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
-async function rotate(context: CommandContext, id: string, options: RotateOptions): Promise<void> {
-  await (await serviceOf(context)).rotate(id, { overlapMs: options.overlap }, showOnce(context));
+async function rotate(context: CommandContext, id: string, { overlap = DAY_MS }: RotateOptions) {
+  const service = await serviceOf(context);
+  await service.rotate(id, { overlapMs: overlap }, showOnce(context));
 }
 
 /** Loaded when a command runs: the schema brings Mongoose along. */

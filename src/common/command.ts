@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 import type { Connection } from 'mongoose';
 
 /** What a command works with while it runs. */
@@ -33,29 +32,6 @@ export type RunCommand = <Args extends unknown[]>(
 /** The command could not do what was asked: the message on stderr, exit 1. */
 export class CommandFailure extends Error {}
 
-/** What was asked makes no sense: the message on stderr, exit 2. */
-export class UsageFault extends Error {}
-
-const DAY_SECONDS = 86_400;
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: DAY_SECONDS };
-const LONGEST_DAYS = 36_500;
-
-/** An option such as `90d`, in milliseconds. */
-export function parseDuration(text: string): number {
-  const [, digits = '', unit = ''] = /^(\d{1,15})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(digits) * (UNIT_SECONDS[unit] ?? 0);
-  if (seconds > 0 && seconds <= LONGEST_DAYS * DAY_SECONDS) return seconds * 1000;
-  throw new InvalidArgumentError(
-    `It must be a whole number above 0 with s, m, h or d, such as 90d; ${LONGEST_DAYS}d at most.`,
-  );
-}
-
-/** An option that is a whole number in decimal digits. */
-export function parseWholeNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, 0 or more.');
-}
-
 /** Columns under a heading, for people. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -89,12 +65,11 @@ export function printableLines(text: string): string {
 /** JSON in which what a terminal could obey is escaped. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(UNPRINTABLE, (character) =>
-    Array.from({ length: character.length }, (_unit, i) => escapeOf(character.charCodeAt(i))).join(
-      '',
-    ),
+    character.split('').map(escapeOf).join(''),
   );
 }
 
-function escapeOf(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, '0')}`;
+/** @param unit of UTF-16 */
+function escapeOf(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

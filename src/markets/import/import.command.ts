@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { parseWholeNumber, UsageFault, type RunCommand } from '../../common/command.js';
+import type { RunCommand } from '../../common/command.js';
+import { parseWholeNumber } from '../../common/option-values.js';
 import { isAmong, STDIN } from './input-files.js';
 import type { RunOptions } from './run-import.js';
 
@@ -26,21 +27,23 @@ export function addImportCommand(program: Command, run: RunCommand): void {
     .option('--rejects <file>', 'write rejects there, as NDJSON {file, line, field, reason}')
     .option('--max-rejects <n>', 'fail when more records are rejected', parseWholeNumber, 0)
     .addHelpText('after', NOTES)
-    .action(async (files: readonly string[], options: RunOptions) => {
-      checkUsage(files, options);
+    .action(async (files: readonly string[], options: RunOptions, command: Command) => {
+      const fault = usageFault(files, options);
+      if (fault) command.error(`error: ${fault}`);
       const { runImport } = await import('./run-import.js');
       await run(runImport)(files, options);
     });
 }
 
-function checkUsage(files: readonly string[], { rejects, follow }: RunOptions): void {
+function usageFault(files: readonly string[], { rejects, follow }: RunOptions): string | undefined {
   if (follow && (files.length > 1 || files[0] !== STDIN)) {
-    throw new UsageFault(`--follow reads the standard input alone: ${STDIN}`);
+    return `--follow reads the standard input alone: ${STDIN}`;
   }
   if (files.filter((file) => file === STDIN).length > 1) {
-    throw new UsageFault('The standard input can be read only once.');
+    return 'The standard input can be read only once.';
   }
   if (rejects !== undefined && isAmong(rejects, files)) {
-    throw new UsageFault('The rejects would overwrite a file that is to be read.');
+    return 'The rejects would overwrite a file that is to be read.';
   }
+  return undefined;
 }
