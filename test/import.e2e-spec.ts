@@ -19,7 +19,7 @@ import { gzipSync } from 'node:zlib';
 import { Double, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
-import type { BatchOutcome, ImportEntry } from '../src/markets/import/batch-tally.js';
+import type { BatchTally, ImportEntry } from '../src/markets/import/batch-tally.js';
 import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
@@ -74,11 +74,11 @@ function entriesOf(records: readonly unknown[]): ImportEntry[] {
   });
 }
 
-function counted(some: Partial<BatchOutcome['counts']>) {
+function counted(some: Partial<BatchTally['counts']>) {
   return { inserted: 0, updated: 0, unchanged: 0, ...some };
 }
 
-function sumOf(outcomes: readonly BatchOutcome[]) {
+function sumOf(outcomes: readonly BatchTally[]) {
   return outcomes.reduce(
     (sum, { counts: each }) => ({
       inserted: sum.inserted + each.inserted,
@@ -352,7 +352,7 @@ describe('markets import', () => {
   it('writes what has changed once, however many imports bring it at the same time', async () => {
     const connection = await mongoose.createConnection(uri, { autoIndex: false }).asPromise();
     try {
-      const importer = new MarketWriter(connection.model(Market.name, MarketSchema));
+      const importer = new MarketWriter(connection.model(Market.name, MarketSchema).collection);
       await initDatabase(connection);
       const records = Array.from({ length: 300 }, () => aRecord());
       const writeThrice = async (changes: object) => {

@@ -1,4 +1,4 @@
-import type { Outcome } from './market-plan.js';
+import type { MarketPlan } from './market-plan.js';
 import type { MarketRecord } from './market-record.js';
 
 /** A record that passed the check, with its place and its length in the input. */
@@ -9,25 +9,19 @@ export interface ImportEntry {
   readonly record: MarketRecord;
 }
 
-/** What became of a batch. */
-export interface BatchOutcome {
-  readonly counts: Readonly<Record<Outcome, number>>;
-  readonly refused: readonly { readonly entry: ImportEntry; readonly reason: string }[];
-}
-
-/** The records of one market, and how many of them make a difference. */
-interface Counted {
+/** The records of one market in a batch. */
+export interface MarketWrite extends MarketPlan {
   readonly entries: readonly ImportEntry[];
-  readonly changes: number;
+  readonly isStored: boolean;
 }
 
 /** Counts what becomes of the records of a batch. */
-export class BatchTally implements BatchOutcome {
+export class BatchTally {
   readonly counts = { inserted: 0, updated: 0, unchanged: 0 };
-  readonly refused: { entry: ImportEntry; reason: string }[] = [];
+  readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
 
   /** @param outcome of the market: of several records that change it, one may insert it, and the others update it */
-  count({ entries, changes }: Counted, outcome: Outcome): void {
+  count({ entries, changes }: MarketWrite, outcome: keyof BatchTally['counts']): void {
     const changed = outcome === 'unchanged' ? 0 : changes;
     this.counts.unchanged += entries.length - changed;
     this.counts.updated += changed;
@@ -36,7 +30,7 @@ export class BatchTally implements BatchOutcome {
     this.counts.updated--;
   }
 
-  refuse({ entries }: Counted, reason: string): void {
+  refuse({ entries }: MarketWrite, reason: string): void {
     for (const entry of entries) this.refused.push({ entry, reason });
   }
 }

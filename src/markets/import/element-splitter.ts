@@ -22,6 +22,7 @@ const OBJECT_END = 0x7d;
  */
 export class ElementSplitter implements RecordSplitter {
   private readonly gatherer = new Gatherer();
+  /** Of the array, which begins with the first byte that is no white space. */
   private place: 'before' | 'inside' | 'after' = 'before';
   private depth = 0;
   private inText = false;
@@ -44,8 +45,11 @@ export class ElementSplitter implements RecordSplitter {
         continue;
       }
       if (isSpace(byte)) continue;
-      if (this.place !== 'inside') {
-        this.enter(byte);
+      if (this.place === 'after') {
+        throw new InputFault(`something follows the array, on line ${this.line}`);
+      }
+      if (this.place === 'before') {
+        this.place = 'inside';
         start = at + 1;
         continue;
       }
@@ -67,13 +71,6 @@ export class ElementSplitter implements RecordSplitter {
   end(): Iterable<RawRecord> {
     if (this.place === 'after') return [];
     throw new InputFault('the array is cut: it does not end with ]');
-  }
-
-  private enter(byte: number): void {
-    if (this.place === 'after' || byte !== ARRAY_START) {
-      throw new InputFault(`something follows the array, on line ${this.line}`);
-    }
-    this.place = 'inside';
   }
 
   private *element(delimiter: number): Iterable<RawRecord> {

@@ -1,10 +1,9 @@
 import type { AnyBulkWriteOperation } from 'mongodb';
+import { isDeepStrictEqual } from 'node:util';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
-import { contentFields, isSameContent, storedContent } from './market-content.js';
+import { contentFields, contentOf } from './market-content.js';
 import type { Fields, MarketRecord } from './market-record.js';
-
-export type Outcome = 'inserted' | 'updated' | 'unchanged';
 
 /** What the records of one market come to. */
 export interface MarketPlan {
@@ -33,12 +32,13 @@ export function planMarket(
   stored: Fields | undefined,
   now: Date,
 ): MarketPlan {
-  if (stored && isSameContent(records.at(-1), stored)) return { changes: 0 };
-  let previous = stored;
-  const changes = records.filter((record) => {
-    if (isSameContent(record, previous)) return false;
-    previous = record;
-    return true;
+  const contents = records.map(contentOf);
+  let before = stored && contentOf(stored);
+  if (isDeepStrictEqual(contents.at(-1), before)) return { changes: 0 };
+  const changes = records.filter((_record, index) => {
+    const isChange = !isDeepStrictEqual(contents[index], before);
+    before = contents[index];
+    return isChange;
   });
   return { changes: changes.length, write: upsert(changes, now) };
 }
@@ -50,15 +50,15 @@ export function planMarket(
 function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation | undefined {
   const record = changes.at(-1);
   if (!record) return undefined;
-  const given = changes.findLast((change) => change.createdAt)?.createdAt;
+  const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
   const isNew = { $eq: [{ $type: '$_id' }, 'missing'] };
   const dates = {
-    createdAt: given ?? { $cond: [isNew, now, '$createdAt'] },
+    createdAt: createdAt ?? { $cond: [isNew, now, '$createdAt'] },
     updatedAt: record.updatedAt ?? now,
   };
-  const absent = contentFields.filter(({ name }) => record[name] === undefined);
-  const emptied = Object.fromEntries(absent.map(({ name }) => [name, null]));
-  const content = { ...emptied, ...storedContent(record) };
+  const given = contentOf(record);
+  // What the record lacks is emptied.
+  const content = Object.fromEntries(contentFields.map(({ name }) => [name, given[name] ?? null]));
   const changed = { $mergeObjects: ['$$ROOT', '$$record', dates] };
   return {
     updateOne: {

@@ -28,9 +28,9 @@ class Faults {
   readonly told: Fault[] = [];
   private count = 0;
 
-  add(field: () => string, reason: string): void {
+  add(field: string, reason: string): void {
     this.count++;
-    if (this.told.length < MOST_FAULTS) this.told.push({ field: field(), reason });
+    if (this.told.length < MOST_FAULTS) this.told.push({ field, reason });
   }
 
   get all(): readonly Fault[] {
@@ -42,19 +42,15 @@ class Faults {
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown): CheckedRecord {
   const faults = new Faults();
-  const record = checkObject(Market, value, () => '', faults);
-  return isFaultless(record, faults.told) ? { record } : { faults: faults.all };
-}
-
-/** Every field has been judged by the list that the class is declared with. */
-function isFaultless(record: Fields | undefined, faults: readonly Fault[]): record is MarketRecord {
-  return record !== undefined && faults.length === 0;
+  const record = checkObject(Market, value, '', faults);
+  if (faults.told.length > 0) return { faults: faults.all };
+  return { record: record as MarketRecord };
 }
 
 function checkObject(
   type: new () => object,
   value: unknown,
-  path: () => string,
+  path: string,
   faults: Faults,
 ): Fields | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -63,7 +59,7 @@ function checkObject(
   }
   const given = new Map<string, unknown>(Object.entries(value));
   const checked: Record<string, unknown> = {};
-  const pathOf = (name: string) => () => (path() ? `${path()}.${name}` : name);
+  const pathOf = (name: string) => (path ? `${path}.${name}` : name);
   for (const rule of listFields(type)) {
     const field = pathOf(rule.name);
     if (given.has(rule.name)) {
@@ -79,20 +75,15 @@ function checkObject(
   return checked;
 }
 
-function checkField(
-  rule: StoredFieldRule,
-  value: unknown,
-  field: () => string,
-  faults: Faults,
-): unknown {
+function checkField(rule: StoredFieldRule, value: unknown, field: string, faults: Faults): unknown {
   const reason = faultOf(rule, value);
   if (reason !== undefined) faults.add(field, reason);
   const { kind, of } = rule;
   if (kind === 'date') return typeof value === 'string' ? parseInstant(value) : undefined;
-  if (kind !== 'list' || !of || !Array.isArray(value)) return value;
+  if (!of || !Array.isArray(value)) return value;
   const items: unknown[] = [];
   for (const [i, item] of value.entries()) {
-    const checked = checkObject(of, item, () => `${field()}[${i}]`, faults);
+    const checked = checkObject(of, item, `${field}[${i}]`, faults);
     // A record with faults goes nowhere: it need not take the memory twice.
     if (faults.told.length === 0) items.push(checked);
   }

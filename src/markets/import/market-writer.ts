@@ -1,16 +1,8 @@
-import { BSON, type WriteError } from 'mongodb';
-import type { Model } from 'mongoose';
+import { BSON, type Collection, type WriteError } from 'mongodb';
 import { printable } from '../../common/command.js';
-import type { Market } from '../market.schema.js';
-import { BatchTally, type BatchOutcome, type ImportEntry } from './batch-tally.js';
-import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
+import { BatchTally, type ImportEntry, type MarketWrite } from './batch-tally.js';
+import { identityKey, planMarket } from './market-plan.js';
 import { bulkWrite, findStored } from './stored-markets.js';
-
-/** One market of a batch. */
-interface MarketWrite extends MarketPlan {
-  readonly entries: readonly ImportEntry[];
-  readonly isStored: boolean;
-}
 
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** JSON at most doubles when it becomes BSON, so shorter records need no measuring. */
@@ -19,13 +11,13 @@ const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 export class MarketWriter {
-  constructor(private readonly markets: Pick<Model<Market>, 'collection'>) {}
+  constructor(private readonly markets: Collection) {}
 
   /**
    * Writes a batch, each market whole and at once.
    * @throws when MongoDB can't be used; what is written by then stays, and writing it again changes nothing
    */
-  async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<BatchOutcome> {
+  async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<BatchTally> {
     const tally = new BatchTally();
     const markets: MarketWrite[] = [];
     for (const market of await this.plan(entries)) {
@@ -54,7 +46,7 @@ export class MarketWriter {
       else groups.set(key, [entry]);
     }
     const stored = await findStored(
-      this.markets.collection,
+      this.markets,
       entries.map(({ record }) => record),
     );
     const now = new Date();
@@ -66,10 +58,8 @@ export class MarketWriter {
   }
 
   private async execute(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
-    const { result, errors } = await bulkWrite(
-      this.markets.collection,
-      markets.flatMap(({ write }) => write ?? []),
-    );
+    const writes = markets.flatMap(({ write }) => write ?? []);
+    const { result, errors } = await bulkWrite(this.markets, writes);
     const errorAt = new Map(errors.map((error) => [error.index, error]));
     let modified = result.modifiedCount;
     for (const [index, market] of markets.entries()) {

@@ -2,6 +2,7 @@ import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../common/command.js';
 import { isWorthRetry } from '../../database/worth-retry.js';
+import type { Progress } from './progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
 
@@ -9,14 +10,14 @@ const TRY_AGAIN_AFTER_MS = 250;
 export async function onceMongodbIsThere<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
-  say: (message: string) => Promise<void>,
+  progress: Progress,
 ): Promise<T> {
   for (let isFirst = true; ; isFirst = false) {
     try {
       return await work();
     } catch (error) {
       if (!isAway(error) || signal.aborted) throw error;
-      if (isFirst) await say(`MongoDB is waited for: ${messageOf(error)}`);
+      if (isFirst) await progress.say(`MongoDB is waited for: ${messageOf(error)}`);
       await delay(TRY_AGAIN_AFTER_MS);
     }
   }

@@ -2,6 +2,7 @@ import { constants, createReadStream, createWriteStream, fstatSync, openSync } f
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { isatty, ReadStream } from 'node:tty';
+import { STDIN } from './input-files.js';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
 const NEW_FILE_MODE = 0o666;
@@ -10,6 +11,7 @@ const NEW_FILE_MODE = 0o666;
 
 /** @throws when the file can't be opened */
 export function openForReading(path: string): Readable {
+  if (path === STDIN) return process.stdin;
   const fd = openSync(path, O_RDONLY | O_NONBLOCK);
   if (isatty(fd)) return new ReadStream(fd);
   if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true, writable: false });

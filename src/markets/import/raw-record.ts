@@ -18,12 +18,6 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === LF || byte === 0x0d || byte === 0x09;
 }
 
-export function countLines(bytes: Buffer): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) lines++;
-  return lines;
-}
-
 /** Gathers the bytes of one record over chunks, and forgets them beyond the limit. */
 export class Gatherer {
   private parts: Buffer[] = [];

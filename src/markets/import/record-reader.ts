@@ -5,9 +5,9 @@ import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
 import {
-  countLines,
   InputFault,
   isSpace,
+  LF,
   LONGEST_RECORD_BYTES,
   type RawRecord,
   type RecordSplitter,
@@ -28,7 +28,7 @@ export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
     if (!splitter) {
       const first = chunk.find((byte) => !isSpace(byte));
       if (first === undefined) {
-        line += countLines(chunk);
+        line += chunk.filter((byte) => byte === LF).length;
         continue;
       }
       splitter = first === ARRAY_START ? new ElementSplitter(line) : new LineSplitter(line);

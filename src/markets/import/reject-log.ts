@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import type { Fault } from './market-record.js';
 import { openForWriting } from './open-file.js';
+import type { Progress } from './progress.js';
 
 /** Where a record stands. */
 export interface Place {
@@ -14,25 +14,21 @@ export interface Place {
 /** Tells what was rejected and why: people on stderr, programs in a file of NDJSON. */
 export class RejectLog {
   private stream: Writable | undefined;
-  private failure: unknown;
 
   constructor(
     private readonly path: string | undefined,
-    private readonly say: (message: string) => Promise<void>,
+    private readonly progress: Progress,
   ) {}
 
   /** @throws CommandFailure when the file can't be made */
   open(): void {
     if (this.path === undefined) return;
     try {
-      this.stream = openForWriting(this.path);
-      this.stream.on('error', (error) => {
-        this.failure = error;
-      });
+      // Each write tells its own failure.
+      this.stream = openForWriting(this.path).on('error', () => undefined);
     } catch (error) {
-      this.failure = error;
+      throw this.failure(error);
     }
-    this.throwFailure();
   }
 
   async add({ file, line }: Place, faults: readonly Fault[]): Promise<void> {
@@ -42,29 +38,28 @@ export class RejectLog {
       field: printable(fault.field),
       reason: printable(fault.reason, 500),
     }));
-    await this.say(told.map(lineOf).join('\n'));
+    await this.progress.say(told.map(lineOf).join('\n'));
     await this.write(told.map((reject) => `${JSON.stringify(reject)}\n`).join(''));
   }
 
   async close(): Promise<void> {
     if (!this.stream) return;
-    this.stream.end();
-    await finished(this.stream).catch(() => undefined);
-    this.throwFailure();
+    await finished(this.stream.end()).catch((error: unknown) => {
+      throw this.failure(error);
+    });
   }
 
   private async write(text: string): Promise<void> {
     const { stream } = this;
     if (!stream) return;
-    const isFull = !stream.write(text);
-    if (isFull && !this.failure) await once(stream, 'drain').catch(() => undefined);
-    this.throwFailure();
+    await new Promise<void>((resolve, reject) => {
+      stream.write(text, (error) => (error ? reject(this.failure(error)) : resolve()));
+    });
   }
 
-  private throwFailure(): void {
-    if (this.failure === undefined) return;
-    const reason = printable(messageOf(this.failure));
-    throw new CommandFailure(`${printable(this.path ?? '')} can't be written: ${reason}`);
+  private failure(error: unknown): CommandFailure {
+    const reason = printable(messageOf(error));
+    return new CommandFailure(`${printable(this.path ?? '')} can't be written: ${reason}`);
   }
 }
 

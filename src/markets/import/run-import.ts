@@ -1,8 +1,8 @@
 import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
 import { initDatabase } from '../../database/init.js';
-import { MarketImport, type ImportReport } from './market-import.js';
-import { totalBytes } from './input-files.js';
 import { Market } from '../market.schema.js';
+import { totalBytes } from './input-files.js';
+import { MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
 import { Progress } from './progress.js';
 import { RejectLog } from './reject-log.js';
@@ -21,24 +21,17 @@ export async function runImport(
 ): Promise<void> {
   if (!dryRun) await prepareDatabase(context);
   const progress = new Progress(totalBytes(files), context.say);
-  const say = (message: string) => progress.say(message);
-  const log = new RejectLog(rejects, say);
-  const writer = new MarketWriter(context.connection.model<Market>(Market.name));
-  const markets = new MarketImport(writer, {
-    dryRun,
-    follow,
-    signal: context.signal,
-    reject: (place, faults) => log.add(place, faults),
-    progress: (bytes, read) => progress.update(bytes, read),
-    say,
-  });
+  const log = new RejectLog(rejects, progress);
+  const { connection, signal } = context;
+  const writer = new MarketWriter(connection.model(Market.name).collection);
+  const markets = new MarketImport(writer, { dryRun, follow, signal, rejects: log, progress });
   try {
     log.open();
     await markets.run(files);
     await log.close();
   } finally {
     progress.stop();
-    await context.print({ json: markets.report, text: summary(markets.report, dryRun) });
+    await context.print({ json: markets.report, text: summary(markets, dryRun) });
   }
   const failures = [...markets.failures];
   const { rejected } = markets.report;
@@ -54,7 +47,8 @@ async function prepareDatabase({ connection, dbInit, say }: CommandContext): Pro
   }
 }
 
-function summary({ read, inserted, updated, unchanged, rejected }: ImportReport, dryRun: boolean) {
+function summary({ report }: MarketImport, dryRun: boolean): string {
+  const { read, inserted, updated, unchanged, rejected } = report;
   const counts = `${inserted} inserted, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`;
   return `${read} read: ${counts}${dryRun ? ' (dry run: nothing was written)' : ''}`;
 }
