@@ -10,8 +10,6 @@ import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
-import { MemoryMetrics } from './telemetry/memory-metrics.js';
-import { WatchMetrics } from './telemetry/watch-metrics.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
@@ -30,8 +28,6 @@ export class AppModule {
         HealthModule,
       ],
       providers: [
-        MemoryMetrics,
-        WatchMetrics,
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_PIPE, useClass: InputPipe },

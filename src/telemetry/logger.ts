@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { destination, pino, type DestinationStream, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 import type { Config, LogLevel } from '../config.js';
 import { redact } from './redact.js';
@@ -33,7 +33,7 @@ function timestamp(): string {
 }
 
 function openPretty(): DestinationStream {
-  return PinoPretty({ destination: destination({ dest: 1, sync: true }), singleLine: true });
+  return PinoPretty({ sync: true, singleLine: true });
 }
 
 /** What tells how it came about. Other properties may hold anything: documents, settings, commands. */
