@@ -2,7 +2,6 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
-import { RateLimitGuard } from './api-keys/rate-limit.guard.js';
 import { ChangeFeedModule } from './change-feed/change-feed.module.js';
 import { InputPipe } from './http/input/input.pipe.js';
 import { ProblemFilter } from './http/problem.filter.js';
@@ -29,7 +28,6 @@ export class AppModule {
       ],
       providers: [
         { provide: APP_GUARD, useClass: ApiKeyGuard },
-        { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_PIPE, useClass: InputPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],

@@ -8,14 +8,16 @@ import { IS_PUBLIC } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
 import { FailedKeys } from './failed-keys.js';
 import { KeyVerifier } from './key-verifier.js';
+import { RequestLimit } from './request-limit.js';
 
-/** Lets a request pass only with one good key. Whatever is wrong with it, the answer is the same. */
+/** Lets a request pass with one good key alone, within its limit. Whatever is wrong with a key, the answer is the same. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly verifier: KeyVerifier,
     private readonly failedKeys: FailedKeys,
+    private readonly limit: RequestLimit,
     @Inject(Config) private readonly config: Config,
   ) {}
 
@@ -26,6 +28,7 @@ export class ApiKeyGuard implements CanActivate {
     if (others.length > 0) throw ambiguous();
     if (!key) throw refuse(request, key === undefined ? 'none' : 'empty');
     request.apiKey = await this.callerOf(request, key);
+    await this.limit.take(request);
     return true;
   }
 

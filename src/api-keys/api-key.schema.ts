@@ -18,6 +18,9 @@ export class StoredApiKey {
   readonly rotatedFrom?: string;
 }
 
+/** All of a record but what comes from the key itself. */
+export type KeyFields = Omit<StoredApiKey, '_id' | 'hash'>;
+
 const fields: Record<keyof StoredApiKey, object> = {
   _id: { type: String, required: true },
   name: { type: String, required: true },

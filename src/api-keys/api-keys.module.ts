@@ -18,7 +18,7 @@ const apiKeysService = {
   useFactory: (model: Model<StoredApiKey>) => new ApiKeysService(model),
 };
 
-/** Keys and their limits. The guards that ask for them are providers of AppModule. */
+/** Keys and their limits. The guard that asks for them is a provider of AppModule. */
 @Module({
   imports: [MongooseModule.forFeature([{ name: StoredApiKey.name, schema: ApiKeySchema }])],
   providers: [

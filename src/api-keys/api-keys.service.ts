@@ -1,6 +1,6 @@
 import type { Model } from 'mongoose';
 import { CommandFailure } from '../common/command.js';
-import type { StoredApiKey } from './api-key.schema.js';
+import type { KeyFields, StoredApiKey } from './api-key.schema.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
 import { successorOf } from './key-rotation.js';
@@ -24,17 +24,14 @@ export interface IssuedKey {
 /** Shows a new key; if that fails, the key is deleted. */
 export type Show = (issued: IssuedKey) => Promise<void>;
 
-const SHOW_NOBODY: Show = () => Promise.resolve();
-
 /** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
 export class ApiKeysService {
   constructor(private readonly model: Model<StoredApiKey>) {}
 
-  async create(newKey: NewKey, show = SHOW_NOBODY): Promise<IssuedKey> {
-    const { name, expiresInMs, rateLimit, streams } = newKey;
+  async create({ expiresInMs, ...fields }: NewKey, show?: Show): Promise<IssuedKey> {
     const createdAt = new Date();
     const expiresAt = expiresInMs ? new Date(createdAt.getTime() + expiresInMs) : undefined;
-    return this.issue({ name, createdAt, expiresAt, rateLimit, streams }, show);
+    return this.issue({ ...fields, createdAt, expiresAt }, show);
   }
 
   /** All keys, the newest last. */
@@ -52,11 +49,7 @@ export class ApiKeysService {
    * Makes a key of the same name, limits and length of life that takes the place of another, which goes on
    * working for the overlap.
    */
-  async rotate(
-    id: string,
-    { overlapMs }: { readonly overlapMs: number },
-    show = SHOW_NOBODY,
-  ): Promise<IssuedKey> {
+  async rotate(id: string, options: { overlapMs: number }, show?: Show): Promise<IssuedKey> {
     const old = await this.find(id);
     const createdAt = new Date();
     const issued = await this.issue(successorOf(old, createdAt), show);
@@ -65,7 +58,7 @@ export class ApiKeysService {
       { _id: id, revokedAt: null, rotatedTo: null },
       {
         $set: { rotatedTo: issued.id },
-        $min: { expiresAt: new Date(+createdAt + overlapMs) },
+        $min: { expiresAt: new Date(createdAt.getTime() + options.overlapMs) },
       },
     );
     if (matchedCount === 1) return issued;
@@ -84,14 +77,14 @@ export class ApiKeysService {
     );
   }
 
-  private async issue(fields: Omit<StoredApiKey, '_id' | 'hash'>, show: Show): Promise<IssuedKey> {
+  private async issue(fields: KeyFields, show?: Show): Promise<IssuedKey> {
     const key = generateKey();
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
     await this.model.create(record);
     try {
-      await show(issued);
+      await show?.(issued);
     } catch (error) {
       await this.takeBack(id);
       throw error;

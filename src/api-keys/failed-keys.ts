@@ -13,7 +13,7 @@ const RETRY_AFTER_MS = 1_000;
 /** Counts the refused keys of each client. */
 @Injectable()
 export class FailedKeys {
-  private readonly minute = new WindowCounter({ windowMs: 60_000, maxNames: MAX_CLIENTS });
+  private readonly minute = new WindowCounter(MAX_CLIENTS);
   private readonly limit: number;
 
   constructor(@Inject(Config) { authFailuresPerMinute }: Config) {
@@ -32,7 +32,6 @@ export class FailedKeys {
     return rateLimited('Too many requests with bad keys came from your address. Please wait.', {
       policy: 'failed-keys',
       limit: this.limit,
-      windowSeconds: 60,
       used: this.minute.used(client),
       msLeft: RETRY_AFTER_MS,
     });

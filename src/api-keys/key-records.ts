@@ -1,11 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { isDeepStrictEqual } from 'node:util';
-import { elapsedMs } from '../common/moment.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { KeyReader, type FoundKey } from './key-reader.js';
 import { callerOf, faultsOf } from './key-state.js';
-import { isRecent, isTrusted, TRUST_MS, type KnownKey } from './known-key.js';
+import { isRecent, isTrusted, type KnownKey } from './known-key.js';
 
 /** Keys in use are read again at most this often, even when reads fail. */
 const REFRESH_AGAIN_AFTER_MS = 250;
@@ -23,7 +22,7 @@ const MAX_READ_LATER = 2_000;
 export class KeyRecords {
   private readonly logger = new Logger(KeyRecords.name);
   private readonly known = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
-  private readonly absent = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttlResolution: 0 });
+  private readonly absent = new LRUCache<string, FoundKey>({ max: MAX_REMEMBERED });
   private readonly reads = new Map<string, Promise<KnownKey | undefined>>();
   private readonly later = new Set<string>();
   /** What was stored under an id while its read was under way. */
@@ -35,10 +34,13 @@ export class KeyRecords {
   /** What memory knows of an id, however long ago it was read; null: it has no record. */
   recall(id: string): KnownKey | null | undefined {
     const known = this.known.get(id);
-    if (!known) return this.absent.has(id) ? null : undefined;
-    known.usedSince = true;
-    if (isTrusted(known) && !isRecent(known)) this.refresh();
-    return known;
+    if (known) {
+      known.usedSince = true;
+      if (isTrusted(known) && !isRecent(known)) this.refresh();
+      return known;
+    }
+    const absent = this.absent.get(id);
+    return absent && isTrusted(absent) ? null : undefined;
   }
 
   /**
@@ -112,7 +114,8 @@ export class KeyRecords {
     for (const id of ids) this.read(id).catch(() => undefined);
   }
 
-  private remember(id: string, { record, readAt }: FoundKey): KnownKey | undefined {
+  private remember(id: string, read: FoundKey): KnownKey | undefined {
+    const { record, readAt } = read;
     const found = record && { record, apiKey: callerOf(record), readAt, usedSince: false };
     if (record) this.warnOfFaults(record);
     if (this.overtaken.has(id) && !isDeepStrictEqual(record, this.overtaken.get(id))) return found;
@@ -120,12 +123,11 @@ export class KeyRecords {
     if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return found;
     if (found) {
       this.known.set(id, found);
-      return found;
+    } else {
+      this.known.delete(id);
+      this.absent.set(id, read);
     }
-    this.known.delete(id);
-    const ttl = Math.ceil(TRUST_MS - elapsedMs(readAt));
-    if (ttl > 0) this.absent.set(id, true, { ttl });
-    return undefined;
+    return found;
   }
 
   private warnOfFaults(record: StoredApiKey): void {

@@ -1,5 +1,5 @@
 import { CommandFailure } from '../common/command.js';
-import type { StoredApiKey } from './api-key.schema.js';
+import type { KeyFields, StoredApiKey } from './api-key.schema.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 
 const ENDED = {
@@ -12,7 +12,7 @@ const ENDED = {
  * The record of a key made now that takes the place of another: of the same name, limits and length of life.
  * @throws CommandFailure when the other can't be rotated
  */
-export function successorOf(old: StoredApiKey, now: Date): Omit<StoredApiKey, '_id' | 'hash'> {
+export function successorOf(old: StoredApiKey, now: Date): KeyFields {
   demandRotatable(old, now);
   return {
     ...limitsOf(old),

@@ -8,8 +8,16 @@ import { KeyRecords } from './key-records.js';
 import { stateOf } from './key-state.js';
 import { isTrusted, type KnownKey } from './known-key.js';
 
-/** Why a key is refused: for the log, never for the caller. */
-export type Refusal = 'malformed' | 'unknown' | 'revoked' | 'expired' | 'unreadable' | 'demo';
+/** Why a key is refused: for log and metrics, never for the caller. */
+export const REFUSALS = [
+  'malformed',
+  'unknown',
+  'revoked',
+  'expired',
+  'unreadable',
+  'demo',
+] as const;
+export type Refusal = (typeof REFUSALS)[number];
 
 /** The caller of a good key, or why a key is refused. */
 export type Verdict = Caller | Refusal;

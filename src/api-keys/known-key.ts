@@ -3,7 +3,7 @@ import type { Caller } from '../http/api-request.js';
 import type { StoredApiKey } from './api-key.schema.js';
 
 /** A record is trusted for this long after its read began: a revoked key stops working within it. */
-export const TRUST_MS = 2_000;
+const TRUST_MS = 2_000;
 /** Records in use are read again after this, all in one query, before a request has to wait for it. */
 const REFRESH_AFTER_MS = 1_000;
 
@@ -16,7 +16,7 @@ export interface KnownKey {
   usedSince: boolean;
 }
 
-export function isTrusted({ readAt }: KnownKey): boolean {
+export function isTrusted({ readAt }: Pick<KnownKey, 'readAt'>): boolean {
   return elapsedMs(readAt) < TRUST_MS;
 }
 

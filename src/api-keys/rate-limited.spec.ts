@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 
-const fresh = { policy: 'default', limit: 600, windowSeconds: 60, used: 1, msLeft: 60_000 };
+const fresh = { policy: 'default', limit: 600, used: 1, msLeft: 60_000 };
 
 describe('the headers of a limit', () => {
   it('tell the policy and what is left', () => {

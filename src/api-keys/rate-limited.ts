@@ -1,18 +1,16 @@
 import { Problem } from '../http/problem.js';
+import { WINDOW_SECONDS, type Count } from './window-counter.js';
 
 /** How far a limit is used up: what the `RateLimit` headers tell (IETF draft-ietf-httpapi-ratelimit-headers). */
-export interface RateLimitState {
+export interface RateLimitState extends Count {
   readonly policy: string;
   readonly limit: number;
-  readonly windowSeconds: number;
-  readonly used: number;
-  readonly msLeft: number;
 }
 
 export function rateLimitHeaders(state: RateLimitState): Record<string, string> {
-  const { policy, limit, windowSeconds, used } = state;
+  const { policy, limit, used } = state;
   return {
-    'RateLimit-Policy': `"${policy}";q=${limit};w=${windowSeconds}`,
+    'RateLimit-Policy': `"${policy}";q=${limit};w=${WINDOW_SECONDS}`,
     RateLimit: `"${policy}";r=${Math.max(limit - used, 0)};t=${secondsLeft(state)}`,
   };
 }

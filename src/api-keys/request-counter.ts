@@ -8,9 +8,8 @@ import {
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { Config } from '../config.js';
-import { WindowCounter, type Count } from './window-counter.js';
+import { WINDOW_SECONDS, WindowCounter, type Count } from './window-counter.js';
 
-export const WINDOW_SECONDS = 60;
 const MAX_KEYS = 100_000;
 const NAMES_IN_REDIS = 'markets-odds:requests';
 
@@ -22,7 +21,7 @@ const RECONNECT_WITHIN_MS = 1_000;
 @Injectable()
 export class RequestCounter implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RequestCounter.name);
-  private readonly own = new WindowCounter({ windowMs: WINDOW_SECONDS * 1000, maxNames: MAX_KEYS });
+  private readonly own = new WindowCounter(MAX_KEYS);
   private readonly redis: Redis | undefined;
   private readonly shared: RateLimiterRedis | undefined;
   private redisIsAway = false;

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
 import type { ApiRequest } from '../http/api-request.js';
 import { rateLimited, rateLimitHeaders, type RateLimitState } from './rate-limited.js';
-import { RequestCounter, WINDOW_SECONDS } from './request-counter.js';
+import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
 
 type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
@@ -64,8 +64,8 @@ export class RequestLimit {
 
 const WINDOW_ENDS_MS = 500;
 
-function stateOf({ used, msLeft }: Count, limit: number): RateLimitState {
-  return { policy: 'default', limit, windowSeconds: WINDOW_SECONDS, used, msLeft };
+function stateOf(count: Count, limit: number): RateLimitState {
+  return { policy: 'default', limit, ...count };
 }
 
 function admit({ answerHeaders }: Limited, state: RateLimitState): void {

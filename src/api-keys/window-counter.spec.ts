@@ -8,7 +8,7 @@ let counter: WindowCounter;
 
 beforeEach(() => {
   now = 5_000;
-  counter = new WindowCounter({ windowMs: 60_000, maxNames: 3, clock: { now: () => now } });
+  counter = new WindowCounter(3, { now: () => now });
 });
 
 afterEach(() => {

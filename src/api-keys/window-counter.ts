@@ -1,11 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-interface WindowCounterOptions {
-  readonly windowMs: number;
-  /** Names counted at a time; beyond it the one longest unused starts anew. */
-  readonly maxNames: number;
-  readonly clock?: { now(): number };
-}
+export const WINDOW_SECONDS = 60;
 
 /** What a name has used of the window that it is in. */
 export interface Count {
@@ -14,14 +9,16 @@ export interface Count {
 }
 
 /**
- * Counts by name, in windows that begin with a name's first count. A monotonic clock tells when a window ends:
- * jumps of the wall clock would free callers or lock them out.
+ * Counts by name, in windows of a minute that begin with a name's first count. A monotonic clock tells when a window
+ * ends: jumps of the wall clock would free callers or lock them out.
  */
 export class WindowCounter {
   private readonly windows: LRUCache<string, { used: number }>;
 
-  constructor({ windowMs, maxNames, clock = performance }: WindowCounterOptions) {
-    this.windows = new LRUCache({ max: maxNames, ttl: windowMs, ttlResolution: 0, perf: clock });
+  /** @param maxNames counted at a time; beyond it the one longest unused starts anew */
+  constructor(maxNames: number, clock: { now(): number } = performance) {
+    const ttl = WINDOW_SECONDS * 1_000;
+    this.windows = new LRUCache({ max: maxNames, ttl, ttlResolution: 0, perf: clock });
   }
 
   /** Counts points more, or fewer if they are negative. */

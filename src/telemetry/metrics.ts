@@ -1,21 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { REFUSALS } from '../api-keys/key-verifier.js';
 
 /** Where a request's time matters: most are answered from memory, and none may take more than 2.5 s. Seconds. */
 const REQUEST_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 2.5,
 ];
 
-/** Why keys are refused, as in the log. */
-const AUTH_FAILURES = [
-  'none',
-  'empty',
-  'malformed',
-  'unknown',
-  'revoked',
-  'expired',
-  'unreadable',
-  'demo',
-];
+/** Why a request was answered 401, as in the log. */
+const AUTH_FAILURES = ['none', 'empty', ...REFUSALS];
 
 /** Whose limit a request ran into: its key's, or that of the address for refused keys. */
 const LIMITS = ['key', 'address'];
