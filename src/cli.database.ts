@@ -2,8 +2,9 @@ import { ApiKeySchema, StoredApiKey } from './api-keys/api-key.schema.js';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
 import { CommandFailure, messageOf, type CommandContext } from './common/command.js';
-import { loadConfig } from './config.js';
+import { loadConfig, type Config } from './config.js';
 import { newConnection, openConnection } from './database/connection.js';
+import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
 interface Options {
@@ -14,47 +15,44 @@ interface Options {
   readonly json: boolean;
 }
 
-interface RunOptions extends Options {
-  readonly dbInit: boolean;
-}
-
-type Work = (context: CommandContext) => Promise<void>;
-
-/** Gives a command the database, the embedded MongoDB's unless another is named, and ends the connection after it. */
-export async function withDatabase(options: Options, work: Work): Promise<void> {
-  const { mongodbUri, embeddedDbPath, dbInit } = loadConfig();
-  if (mongodbUri) return runOn(mongodbUri, { ...options, dbInit }, work);
-  const { openEmbedded } = await import('./embedded-mongod/embedded.js');
-  const { name, signal } = options;
-  const owner = { path: embeddedDbPath, name, shared: false, signal };
-  const embedded = await openEmbedded(owner, (message) => void say(message));
-  try {
-    return await runOn(embedded.uri, { ...options, dbInit }, work);
-  } finally {
-    await embedded.close();
-  }
-}
-
-/** Without Nest, which takes longer to load than most commands take to run. */
-async function runOn(uri: string, { signal, json, dbInit }: RunOptions, work: Work) {
+/**
+ * Gives a command the database, the embedded MongoDB's unless another is named, and ends the connection after it.
+ * Without Nest, which takes longer to load than most commands take to run.
+ */
+export async function withDatabase(
+  { name, signal, json }: Options,
+  work: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  const config = loadConfig();
+  const server = await openServer(config, name, signal);
   const connection = newConnection();
   connection.model(Market.name, MarketSchema);
   connection.model(StoredApiKey.name, ApiKeySchema);
   const context: CommandContext = {
     connection,
-    dbInit,
+    dbInit: config.dbInit,
     signal,
     say,
     print: (result) => print(result, json),
     deliver: (result) => deliver(result, json, signal),
   };
   try {
-    await openConnection(connection, uri, { minPoolSize: 0 }).catch(unreachable);
+    await openConnection(connection, server.uri, { minPoolSize: 0 }).catch(unreachable);
     signal.throwIfAborted();
     await Promise.race([work(context), graceAfter(signal)]);
   } finally {
-    await connection.close(true);
+    await connection.close(true).finally(() => server.close());
   }
+}
+
+async function openServer(
+  { mongodbUri, embeddedDbPath: path }: Config,
+  name: string,
+  signal: AbortSignal,
+): Promise<EmbeddedMongo> {
+  if (mongodbUri) return { uri: mongodbUri, close: async () => undefined };
+  const { openEmbedded } = await import('./embedded-mongod/embedded.js');
+  return openEmbedded({ path, name, shared: false, signal }, (message) => void say(message));
 }
 
 function unreachable(error: unknown): never {

@@ -24,29 +24,26 @@ interface Chance {
 export class PriceWalk {
   private readonly lines: readonly (readonly Chance[])[];
 
-  constructor(
-    { runners }: Pick<Market, 'runners'>,
-    private readonly random: () => number = Math.random,
-  ) {
+  constructor({ runners }: Pick<Market, 'runners'>) {
     const lines = [...new Set(runners.map(({ line }) => line))];
     this.lines = lines.map((each) => runners.filter(({ line }) => line === each).map(chanceOf));
   }
 
   /** The runners whose prices move now; none if the step would lead too far. */
   step(): Move[] {
-    const line = this.pick(this.lines);
-    const gaining = this.pick(line);
-    const losing = this.pick(line.filter((chance) => chance !== gaining));
-    const step = this.random() * STEP;
+    const line = pick(this.lines);
+    const gaining = pick(line);
+    const losing = pick(line.filter((chance) => chance !== gaining));
+    const step = Math.random() * STEP;
     if (!mayBe(gaining, gaining.now + step) || !mayBe(losing, losing.now - step)) return [];
     gaining.now += step;
     losing.now -= step;
     return [gaining, losing].map(({ runnerId, now }) => ({ runnerId, price: priceOf(now) }));
   }
+}
 
-  private pick<T>(values: readonly T[]): T {
-    return values[Math.floor(this.random() * values.length)] as T;
-  }
+function pick<T>(values: readonly T[]): T {
+  return values[Math.floor(Math.random() * values.length)] as T;
 }
 
 function chanceOf({ runnerId, price }: Runner): Chance {
