@@ -188,6 +188,22 @@ describe('a watch', () => {
     }
   });
 
+  it('waits for another to end where its key may have no more streams', async () => {
+    const keys = service.app.get(ApiKeysService);
+    const { key } = await keys.create({ name: 'single', rateLimit: 0, streams: 1 });
+    const first = client(key).watch({ fixtureId: newId() });
+    await isCurrent(first);
+    const second = client(key).watch({ fixtureId: newId() });
+    try {
+      await until(() => service.logged.some((text) => text.includes('"too_many_streams"')));
+      first.close();
+      await isCurrent(second);
+    } finally {
+      first.close();
+      second.close();
+    }
+  });
+
   it('holds what MongoDB holds, whatever is written and however often the line is cut', async () => {
     const seed = Number(process.env['CLIENT_SEED'] ?? Date.now() % 1_000_000);
     const random = new Random(seed);

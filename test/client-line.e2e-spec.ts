@@ -1,0 +1,45 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { hedge } from '../clients/typescript/src/hedge.js';
+import { streamEvents } from '../clients/typescript/src/line.js';
+import type { Transport } from '../clients/typescript/src/transport.js';
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('tries beside one another', () => {
+  it('end when one has won: the others hold no connection', async () => {
+    const tries: AbortSignal[] = [];
+    const start = (each: AbortSignal) => {
+      tries.push(each);
+      return tries.length === 2 ? Promise.resolve('won') : new Promise<string>(() => {});
+    };
+    const { signal } = new AbortController();
+    expect(await hedge(start, { everyMs: 5, eachMs: 60_000, signal })).toBe('won');
+    expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+});
+
+describe('a stream', () => {
+  it('is given up when nothing is heard of it for ten seconds', async () => {
+    // What streams are made of goes on: only time is ours.
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    let end: unknown;
+    const body = new ReadableStream<Uint8Array>({
+      start: (sender) => sender.enqueue(new TextEncoder().encode('event: current\ndata: {}\n\n')),
+    });
+    const headers = { 'Content-Type': 'text/event-stream' };
+    const open = () => Promise.resolve(new Response(body, { headers }));
+    const transport = { open } as unknown as Transport;
+    const events = streamEvents(transport, 'http://a', new AbortController().signal);
+    expect((await events.next()).value).toMatchObject({ event: 'current' });
+    const next = events.next().catch((failure: unknown) => {
+      end = failure;
+    });
+    await jest.advanceTimersByTimeAsync(9_900);
+    expect(end).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(200);
+    expect(end).toMatchObject({ name: 'ConnectionLost' });
+    await next;
+  });
+});
