@@ -16,6 +16,7 @@ import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
+import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
 import { testDatabaseUri, TestMongod } from './mongo.js';
 import { until } from './until.js';
@@ -268,6 +269,12 @@ describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
     const inQuery = `${headerOnly.url}${PATH}?api_key=${key}`;
     expect((await fetch(inQuery)).status).toBe(401);
     expect((await fetch(inQuery, { headers: { 'X-API-Key': key } })).status).toBe(200);
+  });
+
+  it('a key in the query is none for what is answered from memory, either', async () => {
+    const { known } = headerOnly.app.get(ShortWay);
+    await until(async () => (await headerOnly.get(PATH).expect(200)) && known.has(PATH));
+    await headerOnly.getOpen(`${PATH}?api_key=${headerOnly.key}`).expect(401);
   });
 });
 
