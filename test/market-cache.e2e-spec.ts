@@ -218,6 +218,23 @@ describe('MarketCache', () => {
       expect(namesOf(shown)).toEqual(['new']);
     });
 
+    it('is dropped where a watch has loaded the same scope meanwhile, and changes are seen', async () => {
+      const scope = { eventId: randomUUID() };
+      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+      await bench.told();
+      await bench.read(scope);
+      const loader = bench.service.app.get(ScopeLoader);
+      const load = loader.load.bind(loader);
+      jest.spyOn(loader, 'load').mockImplementationOnce(async (scopes, bounds, keep) => {
+        await bench.service.get(`/v1/markets/changes?eventId=${scope.eventId}`).expect(200);
+        return load(scopes, bounds, keep);
+      });
+      await bench.popularise(scope);
+      await bench.markets.updateOne(scope, { $set: { name: 'new' } });
+      await bench.told();
+      expect(namesOf(await bench.read(scope))).toEqual(['new']);
+    });
+
     it('leaves no cursor behind where a scope is too large for one reply', async () => {
       const scope = { eventId: randomUUID() };
       const name = 'x'.repeat(1024 * 1024);

@@ -47,6 +47,12 @@ describe('ChangeHistory', () => {
     expect(since(1_999)).toBeUndefined();
   });
 
+  it('keeps the newest time of a market, though an earlier change of it is noted later', () => {
+    history.note(key, 'sa', at(1_005));
+    history.note(key, 'sa', at(950));
+    expect([since(1_004), since(1_005)]).toEqual([['sa'], []]);
+  });
+
   it('keeps ten minutes, and says so of itself', () => {
     for (let second = 1_001; second <= 3_000; second += 1)
       history.note(key, `s${second}`, at(second));
