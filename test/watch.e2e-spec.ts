@@ -56,6 +56,16 @@ async function told({ app } = service): Promise<void> {
   await until(() => performance.now() - feed.ageMs >= now);
 }
 
+/** A second service on the same database, which has read what happened before it began. */
+async function restart(): Promise<TestApp> {
+  const { mongodbUri } = service.config;
+  const restarted = await createTestApp({ mongodbUri, dbInit: false });
+  // On a busy machine the feed begins later than a caller waits for it.
+  await told(restarted);
+  await restarted.app.get(PastChanges).recent;
+  return restarted;
+}
+
 async function changes(query: string) {
   await told();
   const { body } = await service.get(`/v1/markets/changes?${query}`).expect(200);
@@ -186,8 +196,16 @@ describe('GET /v1/markets/changes, resets:', () => {
     const { meta } = await changes(`eventId=${eventId}`);
     await markets().drop();
     const [one] = await stored({ eventId });
-    const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
-    expect(data).toEqual([{ eventId, reset: true, changed: [shown(one ?? {})], removed: [] }]);
+    const query = `eventId=${eventId}&since=${meta.cursor}`;
+    const reset = [{ eventId, reset: true, changed: [shown(one ?? {})], removed: [] }];
+    expect((await changes(query)).data).toEqual(reset);
+    const restarted = await restart();
+    try {
+      const { body } = await restarted.get(`/v1/markets/changes?${query}`).expect(200);
+      expect(body.data).toEqual(reset);
+    } finally {
+      await restarted.close();
+    }
   });
 
   it('nothing after a restart, but for what nobody knows', async () => {
@@ -202,12 +220,8 @@ describe('GET /v1/markets/changes, resets:', () => {
     await markets().updateOne({ _id: one?._id as never }, { $set: { name: 'new' } });
     await markets().updateOne({ _id: two?._id as never }, { $set: { eventId: elsewhere } });
     await markets().deleteOne({ _id: three?._id as never });
-    const { mongodbUri } = service.config;
-    const restarted = await createTestApp({ mongodbUri, dbInit: false });
+    const restarted = await restart();
     try {
-      // On a busy machine the feed begins later than a caller waits for it.
-      await told(restarted);
-      await restarted.app.get(PastChanges).recent;
       const path = `/v1/markets/changes?${query}&since=${meta.cursor}`;
       const { body } = await restarted.get(path).expect(200);
       expect(body.data).toEqual([
