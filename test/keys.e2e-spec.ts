@@ -542,6 +542,14 @@ describe('rotation', () => {
     expect((await find(old.id))?.expiresAt).toEqual(old.record.expiresAt);
   });
 
+  it('ends the old key after the overlap, though another writer stored no expiry as null', async () => {
+    const key = generateKey();
+    await storedKeys().insertOne({ ...recordOf(key), expiresAt: null });
+    const id = keyIdOf(key) ?? '';
+    const { record } = await keys.rotate(id, { overlapMs: DAY_MS });
+    expect((await find(id))?.expiresAt).toEqual(new Date(+record.createdAt + DAY_MS));
+  });
+
   it('is refused for keys that are revoked, expired, replaced already or not there', async () => {
     const rotate = (id: string) => keys.rotate(id, { overlapMs: DAY_MS });
     const revoked = keyIdOf(await newKey()) ?? '';

@@ -53,13 +53,13 @@ export class ApiKeysService {
     const old = await this.find(id);
     const createdAt = new Date();
     const issued = await this.issue(successorOf(old, createdAt), show);
+    const endsAt = new Date(createdAt.getTime() + options.overlapMs);
     // The new one first: a crash in between must not leave a caller without a key.
     const { matchedCount } = await this.model.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
-      {
-        $set: { rotatedTo: issued.id },
-        $min: { expiresAt: new Date(createdAt.getTime() + options.overlapMs) },
-      },
+      // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
+      [{ $set: { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } } }],
+      { updatePipeline: true },
     );
     if (matchedCount === 1) return issued;
     await this.takeBack(issued.id);
