@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
-import { generateKey } from '../src/api-keys/key-form.js';
+import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
 import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
@@ -234,6 +234,15 @@ it('answers most plain requests the short way, and counts them as the full way d
     for (let asked = 0; asked < 10; asked++) await ask(PATH);
     return answeredShort - before === 10 && (await hits()) - hitsBefore === 10;
   });
+});
+
+it('opens to no other secret of a key that came by the same connection', async () => {
+  const ofSameId = withChecksum(`${withMemory.key.slice(0, 17)}${generateKey().slice(17, 49)}`);
+  const bytes = [withMemory.key, ofSameId].map((key) =>
+    bytesOf({ headers: [HOST, `X-API-Key: ${key}`] }),
+  );
+  const answers = await sendRaw(withMemory.port, bytes.join(''), { answers: 2 });
+  expect(answers.map(({ status }) => status)).toEqual([200, 401]);
 });
 
 it('remembers no key', () => {
