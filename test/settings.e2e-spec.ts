@@ -59,6 +59,17 @@ it.each(['a.b', 'a%20b', 'a$b'])('a database can not be named %s', (name) => {
   );
 });
 
+it.each([
+  ['a slash in the password', 'mongodb://punter:s3/cret@host/odds'],
+  ['an option that there is not', 'mongodb://punter:secret@host/odds?s3=cret'],
+  ['another scheme', 'odds://punter:s3cret@host'],
+])('a bad connection string is refused without a word of it: %s', (_what, uri) => {
+  const rule = 'must be a MongoDB connection string (mongodb://… or mongodb+srv://…)';
+  expect(() => loadConfig({ MONGODB_URI: uri })).toThrow(
+    new Error(`Bad settings:\n  MONGODB_URI ${rule}`),
+  );
+});
+
 /** The settings in the order of their declaration, with their comments. */
 async function readConfig(): Promise<Documented[]> {
   const source = await readFile('src/config.ts', 'utf8');

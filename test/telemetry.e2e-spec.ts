@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
@@ -374,6 +375,20 @@ describe('the log', () => {
       await quiet.app.close();
     }
   });
+});
+
+it('a fault that nobody caught ends the process, though there is more to do', () => {
+  const built = new URL('../dist/telemetry/exit-on-uncaught.js', import.meta.url).href;
+  const script = `
+    import { exitOnUncaught } from '${built}';
+    exitOnUncaught({ fatal: ({ err }, origin) => console.log(origin, err.message) });
+    setInterval(() => undefined, 1_000);
+    void Promise.reject(new Error('lost'));`;
+  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    timeout: PATIENCE_MS,
+  });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: 'unhandledRejection lost\n' });
 });
 
 describe('while MongoDB is away', () => {
