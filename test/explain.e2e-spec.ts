@@ -148,6 +148,17 @@ describe('on a standalone server, which has no snapshots', () => {
       expect(total(plans, 'docsExamined')).toBeLessThanOrEqual(IN_SCOPE);
     }
   });
+
+  it('pages are in the order of _id where indexes lack, too', async () => {
+    const uri = new URL(mongod.uri);
+    uri.pathname = 'without-indexes';
+    const bare = await createTestApp({ mongodbUri: uri.href, dbInit: false });
+    const markets = ['c', 'a', 'b'].map((_id) => aMarket({ _id, fixtureId: SCOPE }));
+    await store(bare.database.connection, ...markets);
+    const { body } = await bare.get(`/v1/markets/market/fixture/${SCOPE}?take=2`).expect(200);
+    await bare.close();
+    expect(body.data.map(({ _id }: Document) => _id)).toEqual(['a', 'b']);
+  });
 });
 
 it('would tell a scan of the collection and a sort in memory', async () => {

@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import type { ImportEntry } from './batch-tally.js';
+import { BatchWriter } from './batch-writer.js';
+
+const MIB = 1024 * 1024;
+
+function anEntry(bytes: number): ImportEntry {
+  return { file: 'a', line: 1, bytes, record: {} as ImportEntry['record'] };
+}
+
+/** How many records each batch had. */
+async function batchesOf(entries: readonly ImportEntry[]): Promise<number[]> {
+  const batches: number[] = [];
+  const writer = new BatchWriter({
+    write: async (batch) => {
+      batches.push(batch.length);
+    },
+    eager: false,
+    failed: () => undefined,
+  });
+  for (const entry of entries) await writer.add(entry);
+  await writer.flush();
+  return batches;
+}
+
+it.each([
+  ['many', 2_500, 100, [1_000, 1_000, 500]],
+  ['large', 10, MIB, [4, 4, 2]],
+])('writes a batch before its records are too %s', async (_what, count, bytes, batches) => {
+  const entries = Array.from({ length: count }, () => anEntry(bytes));
+  expect(await batchesOf(entries)).toEqual(batches);
+});
