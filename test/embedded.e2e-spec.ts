@@ -3,6 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { openEmbedded } from '../src/embedded-mongod/embedded.js';
 import { readOwner, type Owner } from '../src/embedded-mongod/owner-file.js';
 import { isRunning } from '../src/embedded-mongod/running-owner.js';
 import {
@@ -67,6 +68,13 @@ describe('the embedded MongoDB', () => {
     const command = others[1];
     if (command) await command.uri.then(() => interrupt(command));
     for (const { uri } of [server, ...others]) expect(await uri).toBe(first);
+  });
+
+  it('is not opened by a command that was told to end', async () => {
+    const signal = AbortSignal.abort(new Error('stopped'));
+    const options = { path: folder, name: 'a command', shared: false, signal };
+    await expect(openEmbedded(options, () => undefined)).rejects.toThrow(/^stopped$/);
+    expect(await mongodPid()).toBe(0);
   });
 
   it('says why it can not run', async () => {

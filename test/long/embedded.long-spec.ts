@@ -6,6 +6,7 @@ import { open, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
 import { demoMarkets } from '../../src/demo/demo-markets.js';
+import { openEmbedded } from '../../src/embedded-mongod/embedded.js';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
 import {
   addOne,
@@ -34,6 +35,10 @@ describe('the embedded MongoDB', () => {
     const server = new User('the server');
     const wait = `Waiting for a command (process ${command.process.pid}) to end`;
     await until(() => server.complaint.includes(wait));
+    const stop = new AbortController();
+    const options = { path: folder, name: 'another', shared: false, signal: stop.signal };
+    const another = openEmbedded(options, () => stop.abort(new Error('stopped')));
+    await expect(another).rejects.toThrow(/^stopped$/);
 
     await interrupt(command);
     expect(await addOne(await server.uri)).toBe(2);
