@@ -1,20 +1,22 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { UUID, type Collection } from 'mongodb';
+import { Timestamp, UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
+import { SECONDARY_AGE_MS } from '../src/database/secondary-age.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
+import { Watch } from '../src/markets/watch/watch.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
-import { setFailCommand } from './mongo-admin.js';
+import { onMember, setFailCommand } from './mongo-admin.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 import { until } from './until.js';
 import { StreamClient, type StreamEvent } from './watch-client.js';
@@ -553,6 +555,37 @@ it('a standalone MongoDB: each answer a reset, and no streams', async () => {
     expect(refused.body.code).toBe('changes_unavailable');
   } finally {
     await alone.close();
+    await mongod.stop();
+  }
+});
+
+it('without a primary: an age that a secondary may have, and nothing from before a cursor', async () => {
+  const mongod = await TestMongod.start();
+  const own = await createTestApp({ mongodbUri: mongod.uri });
+  const administer = (command: object) =>
+    onMember(mongod, 0, (client) => client.db('admin').command(command));
+  const ask = (since = '') => own.get(`/v1/markets/changes?eventId=e${since}`);
+  try {
+    await told(own);
+    await administer({ replSetStepDown: 60, force: true });
+    await until(() => own.app.get(ChangeFeed).ageMs === Infinity);
+    const answers: { body: { meta: { cursor: string; ageMs: number } } }[] = [];
+    await until(async () => {
+      const answer = await ask(answers.map(({ body }) => `&since=${body.meta.cursor}`).at(-1));
+      if (answer.status === 200) answers.push(answer);
+      return answers.length === 2;
+    });
+    for (const { body } of answers) {
+      expect(body.meta.ageMs).toBeGreaterThanOrEqual(SECONDARY_AGE_MS);
+    }
+    const ahead = new Timestamp({ t: Math.floor(Date.now() / 1_000) + 1_000, i: 0 });
+    const cursor = new Watch([{ eventId: 'e' }], {}).cursorAt(ahead);
+    const refused = await ask(`&since=${cursor}`).expect(503);
+    expect(refused.body.code).toBe('database_unavailable');
+    // With a primary it closes sooner.
+    await administer({ replSetFreeze: 0 });
+  } finally {
+    await own.close();
     await mongod.stop();
   }
 });

@@ -44,9 +44,6 @@ export class ReadAttempt {
    * defaults of the collection or the cluster are, unless the command says otherwise.
    */
   command(command: Document): Promise<Document> {
-    const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
-    // At secondaries the session names the time: it must not name an earlier one.
-    if (after) this.options.session.advanceOperationTime(after);
     return this.send(this.whole(command));
   }
 
@@ -93,7 +90,10 @@ export class ReadAttempt {
   }
 
   private whole(command: Document): Document {
-    const { serverDeadline } = this.options;
+    const { serverDeadline, session } = this.options;
+    const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
+    // At secondaries the session names the time: it must not name an earlier one.
+    if (after) session.advanceOperationTime(after);
     // The server takes the first field for the command's name.
     return {
       ...command,

@@ -40,7 +40,7 @@ export class ResetReader {
   async read(question: WatchQuestion): Promise<WatchState> {
     const askedAt = performance.now();
     const { scopes, conditions } = question.watch;
-    const { position, documents } = await this.find(question);
+    const { position, documents, ageMs } = await this.find(question);
     const byKey = byScopeKey(documents);
     const found = scopes.map((scope) => byKey.get(scopeKey(scope)) ?? []);
     checkSizes(
@@ -51,7 +51,7 @@ export class ResetReader {
       const matching = found[index]?.filter((document) => meetsAll(document, conditions)) ?? [];
       return resetGroup(scope, matching.map(marketJson));
     });
-    return { groups, position, ageMs: performance.now() - askedAt };
+    return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }
 
   private find({ watch, after, readMs }: WatchQuestion) {
@@ -68,12 +68,18 @@ export class ResetReader {
         limit,
         batchSize: limit,
       };
-      if (!afterClusterTime) return { position: NOWHERE, documents: await attempt.rows(find) };
+      const { ageMs } = attempt;
+      if (!afterClusterTime) {
+        // Only a secondary may be behind the cursor: it waits until it is not.
+        const mustWait = after !== undefined && !attempt.isOfPrimary;
+        const waiting = mustWait ? { ...find, readConcern: { afterClusterTime: after } } : find;
+        return { position: NOWHERE, documents: await attempt.rows(waiting), ageMs };
+      }
       const readConcern = { level: 'snapshot', afterClusterTime };
       const { cursor } = await attempt.command({ ...find, readConcern });
       // Without a collection there is no such time.
       const at: Timestamp = cursor.atClusterTime ?? afterClusterTime;
-      return { position: at, documents: await attempt.restOf(cursor) };
+      return { position: at, documents: await attempt.restOf(cursor), ageMs };
     });
   }
 
