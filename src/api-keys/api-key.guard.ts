@@ -22,7 +22,8 @@ export class ApiKeyGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (this.isPublic(context)) return true;
+    const targets = [context.getHandler(), context.getClass()];
+    if (this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
     const [key, ...others] = credentialsOf(request, { inQuery: this.config.authAllowQueryKey });
     if (others.length > 0) throw ambiguous();
@@ -30,15 +31,6 @@ export class ApiKeyGuard implements CanActivate {
     request.apiKey = await this.callerOf(request, key);
     await this.limit.take(request);
     return true;
-  }
-
-  private isPublic(context: ExecutionContext): boolean {
-    return (
-      this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, [
-        context.getHandler(),
-        context.getClass(),
-      ]) === true
-    );
   }
 
   private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
