@@ -19,7 +19,7 @@ import { TestMongod } from './mongo.js';
 import { onMember, setFailCommand } from './mongo-admin.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 import { until } from './until.js';
-import { StreamClient, type StreamEvent } from './watch-client.js';
+import { StreamClient, type Group, type StreamEvent } from './watch-client.js';
 
 let service: TestApp;
 const streams: StreamClient[] = [];
@@ -72,6 +72,16 @@ async function changes(query: string) {
   await told();
   const { body } = await service.get(`/v1/markets/changes?${query}`).expect(200);
   return body;
+}
+
+/** A cursor from memory: one that was given while the feed was late on a busy machine may cost a reset. */
+async function lastingCursor(query: string): Promise<string> {
+  let cursor = '';
+  await until(async () => {
+    ({ cursor } = (await changes(query)).meta);
+    return (await changes(`${query}&since=${cursor}`)).data.length === 0;
+  });
+  return cursor;
 }
 
 /** Whether an event has a market of that name. */
@@ -218,15 +228,20 @@ describe('GET /v1/markets/changes, resets:', () => {
     );
     const [one, two, three] = await stored({ eventId }, { eventId }, { eventId });
     const query = `eventId=${eventId}&eventId=${elsewhere}`;
-    const { meta } = await changes(query);
+    const cursor = await lastingCursor(query);
     await markets().updateOne({ _id: one?._id as never }, { $set: { name: 'new' } });
     await markets().updateOne({ _id: two?._id as never }, { $set: { eventId: elsewhere } });
     await markets().deleteOne({ _id: three?._id as never });
     const restarted = await restart();
     try {
-      const path = `/v1/markets/changes?${query}&since=${meta.cursor}`;
-      const { body } = await restarted.get(path).expect(200);
-      expect(body.data).toEqual([
+      const path = `/v1/markets/changes?${query}&since=${cursor}`;
+      let data: readonly Group[] = [];
+      // While the feed is late on a busy machine, an answer is a reset read from MongoDB: the next is not.
+      await until(async () => {
+        ({ data } = (await restarted.get(path).expect(200)).body);
+        return !data.some(({ reset }) => reset);
+      }, 5_000).catch(() => undefined);
+      expect(data).toEqual([
         {
           eventId,
           reset: false,
