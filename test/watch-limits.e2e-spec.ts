@@ -40,9 +40,13 @@ const markets = (): Collection => service.database.db.collection('markets');
 
 async function open(query: string, { url, key } = service): Promise<StreamClient> {
   const headers = { 'X-API-Key': key };
-  const stream = await StreamClient.open(`${url}/v1/markets/stream?${query}`, headers);
-  streams.push(stream);
-  return stream;
+  for (;;) {
+    await told();
+    const stream = await StreamClient.open(`${url}/v1/markets/stream?${query}`, headers);
+    streams.push(stream);
+    // While the feed is late on a busy machine, a stream is refused.
+    if (stream.response.statusCode !== 503) return stream;
+  }
 }
 
 /** An event with so many markets, and so many bytes in each. */

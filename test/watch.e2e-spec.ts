@@ -44,11 +44,14 @@ async function stored(...wishes: Partial<Market>[]) {
 
 /** Opens a stream once the service knows all that is written, so that it tells nothing twice. */
 async function open(query: string, headers = {}, key = service.key): Promise<StreamClient> {
-  await told();
   const url = `${service.url}/v1/markets/stream?${query}`;
-  const stream = await StreamClient.open(url, { 'X-API-Key': key, ...headers });
-  streams.push(stream);
-  return stream;
+  for (;;) {
+    await told();
+    const stream = await StreamClient.open(url, { 'X-API-Key': key, ...headers });
+    streams.push(stream);
+    // While the feed is late on a busy machine, a stream is refused.
+    if (stream.response.statusCode !== 503) return stream;
+  }
 }
 
 /** Resolves when the service knows all that is written by now. */
