@@ -1,0 +1,26 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Config } from '../config.js';
+import { RequestCounter } from './request-counter.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
+
+it('lets a Redis that has answered keep its connection', async () => {
+  const answer = new RateLimiterRes(0, 60_000, 1, true);
+  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);
+  const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
+  const counter = new RequestCounter({ redisUrl: 'redis://127.0.0.1:1' } as Config);
+
+  expect(await counter.add('a key')).toEqual({ used: 1, msLeft: 60_000 });
+  jest.advanceTimersByTime(60_000);
+
+  expect(cut).not.toHaveBeenCalled();
+});
