@@ -331,11 +331,13 @@ describe('checking a key', () => {
     const inUse = await Promise.all(Array.from({ length: 20 }, () => newKey()));
     const useAll = () => Promise.all(inUse.map((key) => withHeader(key)));
     const from = stopClocks();
+    const records = service.app.get(KeyRecords);
+    // Earlier tests put the clock forward: the last refresh must not lie ahead.
+    Object.assign(records, { lastRefreshAt: -Infinity });
     await useAll();
     await useAll();
     jest.spyOn(performance, 'now').mockImplementation(() => from + 1_500);
     const verifier = service.app.get(KeyVerifier);
-    const records = service.app.get(KeyRecords);
     const readAt = (key: string) => records.recall(keyIdOf(key) ?? '')?.readAt.monotonicMs ?? 0;
     const queries = await keyQueriesDuring(async () => {
       for (const key of inUse) expect(verifier.recall(key)).toMatchObject({ name: 'test' });
