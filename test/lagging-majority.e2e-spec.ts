@@ -15,6 +15,10 @@ const PROMISED_MS = 2_000;
 const LARGE = 'large';
 const MEGABYTE = 'x'.repeat(1024 * 1024);
 
+/** An event that MongoDB does not read at once: others write meanwhile. */
+const LONG = 'long';
+const LONG_MARKETS = 1_200;
+
 const LAG = /^change_feed_majority_lag_seconds (\S+)$/m;
 
 describe('while a majority of the members lacks what the primary has', () => {
@@ -38,7 +42,11 @@ describe('while a majority of the members lacks what the primary has', () => {
       ...aMarket({ eventId: LARGE, name: MEGABYTE }),
       _id: new ObjectId(),
     }));
-    await markets.insertMany([stored, ...large], { writeConcern: { w: 'majority' } });
+    const long = Array.from({ length: LONG_MARKETS }, () => ({
+      ...aMarket({ eventId: LONG, name: '0' }),
+      _id: new ObjectId(),
+    }));
+    await markets.insertMany([stored, ...large, ...long], { writeConcern: { w: 'majority' } });
     await until(async () => (await feed()).state === 'current' && (await hits()) > 0);
     secondary = 1 - (await primaryOf(mongod));
     await mongod.kill('SIGKILL', secondary);
@@ -98,6 +106,25 @@ describe('while a majority of the members lacks what the primary has', () => {
     }
   });
 
+  it('tells watchers no half of a transaction', async () => {
+    const first = await markets.findOne({ eventId: LONG }, { sort: { _id: 1 } });
+    const last = await markets.findOne({ eventId: LONG }, { sort: { _id: -1 } });
+    const ids = [first?._id, last?._id];
+    let isOver = false;
+    const writes = renameTogether(ids, () => isOver);
+    try {
+      for (let count = 0; count < 6; count += 1) {
+        const { body } = await service.get(`/v1/markets/changes?eventId=${LONG}`).expect(200);
+        const { changed } = body.data[0];
+        expect(changed).toHaveLength(LONG_MARKETS);
+        expect(changed.at(-1).name).toBe(changed[0].name);
+      }
+    } finally {
+      isOver = true;
+      await writes;
+    }
+  });
+
   it(
     'is current again once the majority has caught up',
     async () => {
@@ -117,6 +144,22 @@ describe('while a majority of the members lacks what the primary has', () => {
       { $set: { runners: [aRunner({ price })] } },
     );
     return performance.now();
+  }
+
+  async function renameTogether(ids: unknown[], isOver: () => boolean): Promise<void> {
+    for (let count = 1; !isOver(); count += 1) {
+      const name = String(count);
+      await client.withSession((session) =>
+        session.withTransaction(
+          async () => {
+            for (const _id of ids) {
+              await markets.updateOne({ _id: _id as ObjectId }, { $set: { name } }, { session });
+            }
+          },
+          { writeConcern: { w: 1 } },
+        ),
+      );
+    }
   }
 
   async function shownPrice(): Promise<number> {

@@ -60,6 +60,18 @@ export class ReadAttempt {
     return this.restOf(cursor);
   }
 
+  /**
+   * All that a command finds in one state of the primary, though a majority may lack it: only a transaction reads so.
+   * It ends with the session.
+   */
+  rowsOfOneState(command: Document): Promise<Document[]> {
+    // Named, since a connection string may say what no transaction takes.
+    const writeConcern = { w: 1 };
+    const { session, readPreference } = this.options;
+    session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
+    return this.rows(command);
+  }
+
   /** The rows of a cursor whose first batch is there. */
   async restOf({ id, ns, firstBatch }: Document): Promise<Document[]> {
     const rows: Document[] = firstBatch;

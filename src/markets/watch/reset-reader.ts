@@ -70,6 +70,9 @@ export class ResetReader {
       };
       const { ageMs } = attempt;
       if (!afterClusterTime) {
+        if (this.database.hasSnapshots && attempt.isOfPrimary) {
+          return { position: NOWHERE, documents: await attempt.rowsOfOneState(find), ageMs };
+        }
         // Only a secondary may be behind the cursor: it waits until it is not.
         const mustWait = after !== undefined && !attempt.isOfPrimary;
         const waiting = mustWait ? { ...find, readConcern: { afterClusterTime: after } } : find;
