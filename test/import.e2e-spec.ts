@@ -372,19 +372,25 @@ describe('markets import', () => {
     const mongod = await TestMongod.start();
     const other = await MongoClient.connect(mongod.uri);
     try {
-      const hangUpserts = (mode: string) =>
-        other.db('admin').command({ configureFailPoint: 'hangBeforeUpsertPerformsInsert', mode });
+      const failPoint = 'hangDuringBatchInsert';
+      const hangInserts = (mode: string) =>
+        other.db('admin').command({ configureFailPoint: failPoint, mode });
       const record = aRecord();
-      const { count } = await hangUpserts('alwaysOn');
+      const { count } = await hangInserts('alwaysOn');
       const importing = importTo(mongod.uri, ['-'], ndjson(record));
       await other.db('admin').command({
-        waitForFailPoint: 'hangBeforeUpsertPerformsInsert',
+        waitForFailPoint: failPoint,
         timesEntered: count + 1,
         maxTimeMS: 15_000,
       });
       const { provider, eventId, marketId } = record;
-      await other.db().collection('markets').insertOne({ provider, eventId, marketId, feed: 7 });
-      await hangUpserts('off');
+      const elsewhere = other.db().collection('markets');
+      await elsewhere.updateOne(
+        { provider, eventId, marketId },
+        { $set: { feed: 7 } },
+        { upsert: true },
+      );
+      await hangInserts('off');
 
       await expect(importing).resolves.toMatchObject({
         code: 0,
@@ -430,6 +436,12 @@ describe('markets import', () => {
     });
     expect(fromStdin).toMatchObject(wrong);
     expect(await readFile(file, 'utf8')).toBe(content);
+  });
+
+  it('takes a directory for no empty input', async () => {
+    const env = { MONGODB_URI: uri };
+    const { code, stderr } = await runShell(`markets markets import - <${folder}`, { env });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('EISDIR') });
   });
 
   it('ends at a signal while it waits for somebody to open a FIFO', async () => {

@@ -29,6 +29,7 @@ describe('planMarket', () => {
     expect(planMarket([aRecord()], undefined, NOW)).toEqual({
       changes: 1,
       write: { updateOne: expect.objectContaining({ upsert: true }) },
+      document: expect.objectContaining({ createdAt: NOW, updatedAt: NOW }),
     });
   });
 

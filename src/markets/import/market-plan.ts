@@ -1,4 +1,4 @@
-import type { AnyBulkWriteOperation } from 'mongodb';
+import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
@@ -9,8 +9,10 @@ import type { Fields, MarketRecord } from './market-record.js';
 export interface MarketPlan {
   /** How many of the records make a difference to what was there before them. */
   readonly changes: number;
-  /** One write for all of them, unless nothing changes. */
+  /** One write for all of them, unless nothing changes: right also for a market that somebody else has made meanwhile. */
   readonly write?: AnyBulkWriteOperation;
+  /** The whole market, if it is not stored: to insert it costs MongoDB much less. */
+  readonly document?: Document;
 }
 
 /** Compares BSON types, too: a market that another writer stored otherwise is written again. */
@@ -40,29 +42,36 @@ export function planMarket(
     before = contents[index];
     return isChange;
   });
-  return { changes: changes.length, write: upsert(changes, now) };
-}
-
-/**
- * One atomic change to the last of the records; fields that others have added to the market stay. MongoDB compares
- * once more: another import may have written the same since the market was read.
- */
-function upsert(changes: readonly MarketRecord[], now: Date): AnyBulkWriteOperation | undefined {
   const record = changes.at(-1);
-  if (!record) return undefined;
+  if (!record) return { changes: 0 };
   const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
-  const isNew = { $eq: [{ $type: '$_id' }, 'missing'] };
-  const dates = {
-    createdAt: createdAt ?? { $cond: [isNew, now, '$createdAt'] },
-    updatedAt: record.updatedAt ?? now,
-  };
+  const updatedAt = record.updatedAt ?? now;
   const given = contentOf(record);
   // What the record lacks is emptied.
   const content = Object.fromEntries(contentFields.map(({ name }) => [name, given[name] ?? null]));
+  const plan = { changes: changes.length, write: upsert(content, { createdAt, updatedAt, now }) };
+  const document = { ...content, createdAt: createdAt ?? now, updatedAt };
+  return stored ? plan : { ...plan, document };
+}
+
+interface Dates {
+  /** Unset: as stored, or `now` for a new market. */
+  readonly createdAt: Date | undefined;
+  readonly updatedAt: Date;
+  readonly now: Date;
+}
+
+/**
+ * One atomic change to a market; fields that others have added to it stay. MongoDB compares once more: another import
+ * may have written the same since the market was read.
+ */
+function upsert(content: Fields, { createdAt, updatedAt, now }: Dates): AnyBulkWriteOperation {
+  const isNew = { $eq: [{ $type: '$_id' }, 'missing'] };
+  const dates = { createdAt: createdAt ?? { $cond: [isNew, now, '$createdAt'] }, updatedAt };
   const changed = { $mergeObjects: ['$$ROOT', '$$record', dates] };
   return {
     updateOne: {
-      filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, record[name]])),
+      filter: Object.fromEntries(MARKET_IDENTITY.map((name) => [name, content[name]])),
       update: [
         {
           $replaceWith: {

@@ -7,6 +7,7 @@ import { bulkWrite, findStored } from './stored-markets.js';
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** JSON at most doubles when it becomes BSON, so shorter records need no measuring. */
 const SURELY_FITS_BYTES = 4 * 1024 * 1024;
+const DUPLICATE_KEY = 11_000;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
@@ -26,11 +27,12 @@ export class MarketWriter {
       else if (dryRun) tally.count(market, market.isStored ? 'updated' : 'inserted');
       else markets.push(market);
     }
+    const known = await this.insert(markets, tally);
     // MongoDB tells how many markets of a bulk write it changed, not which. So those with as many changes are written
     // together, and the counts are right whichever it changed.
-    for (const changes of new Set(markets.map((market) => market.changes))) {
-      await this.execute(
-        markets.filter((market) => market.changes === changes),
+    for (const changes of new Set(known.map((market) => market.changes))) {
+      await this.change(
+        known.filter((market) => market.changes === changes),
         tally,
       );
     }
@@ -57,7 +59,31 @@ export class MarketWriter {
     });
   }
 
-  private async execute(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
+  /**
+   * Inserts the new ones.
+   * @returns the others, and those that somebody else has made meanwhile
+   */
+  private async insert(
+    markets: readonly MarketWrite[],
+    tally: BatchTally,
+  ): Promise<readonly MarketWrite[]> {
+    const inserted = markets.filter(({ document }) => document);
+    const inserts = inserted.flatMap(({ document }) =>
+      document ? [{ insertOne: { document } }] : [],
+    );
+    if (inserts.length === 0) return markets;
+    const { errors } = await bulkWrite(this.markets, inserts);
+    const errorOf = new Map(errors.map((error) => [inserted[error.index], error]));
+    return markets.filter((market) => {
+      const error = errorOf.get(market);
+      if (!market.document || error?.code === DUPLICATE_KEY) return true;
+      if (error) tally.refuse(market, refusalOf(error));
+      else tally.count(market, 'inserted');
+      return false;
+    });
+  }
+
+  private async change(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
     const writes = markets.flatMap(({ write }) => write ?? []);
     const { result, errors } = await bulkWrite(this.markets, writes);
     const errorAt = new Map(errors.map((error) => [error.index, error]));

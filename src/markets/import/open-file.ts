@@ -11,11 +11,16 @@ const NEW_FILE_MODE = 0o666;
 
 /** @throws when the file can't be opened */
 export function openForReading(path: string): Readable {
-  if (path === STDIN) return process.stdin;
+  if (path === STDIN) return standardInput();
   const fd = openSync(path, O_RDONLY | O_NONBLOCK);
   if (isatty(fd)) return new ReadStream(fd);
   if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true, writable: false });
   return createReadStream(path, { fd });
+}
+
+/** Node's own stream of a directory would end at once, as if that were an empty file. */
+function standardInput(): Readable {
+  return fstatSync(0).isDirectory() ? createReadStream(STDIN, { fd: 0 }) : process.stdin;
 }
 
 /** Empties the file, or makes it. @throws when it can't be opened */
