@@ -1,7 +1,10 @@
+import { MongoClient } from 'mongodb';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../src/change-feed/change.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
+import { databaseName } from '../src/database/driver-options.js';
+import { TestMongod } from './mongo.js';
 
 export interface Thing {
   readonly _id: string | number;
@@ -33,4 +36,31 @@ export class Recorder implements ChangeListener {
 export function feedOf(mongodbUri: string): ChangeFeed {
   const config = { ...new Config(), mongodbUri };
   return new ChangeFeed(config, new Database(config));
+}
+
+/** A feed that has not begun yet, of a MongoDB of its own that may fail. */
+export class FailingFeed {
+  readonly feed: ChangeFeed;
+  readonly recorder = new Recorder();
+
+  private constructor(readonly mongod: TestMongod) {
+    this.feed = feedOf(mongod.uri);
+    this.feed.listen('things', this.recorder);
+  }
+
+  static async make(): Promise<FailingFeed> {
+    return new FailingFeed(await TestMongod.start());
+  }
+
+  async write(_id: string): Promise<void> {
+    const { uri } = this.mongod;
+    const client = new MongoClient(uri);
+    await client.db(databaseName(uri)).collection<Thing>('things').insertOne({ _id });
+    await client.close();
+  }
+
+  async end(): Promise<void> {
+    await this.feed.onApplicationShutdown();
+    await this.mongod.stop();
+  }
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Collection } from 'mongodb';
-import { feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
+import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { setFailCommand } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
@@ -144,37 +144,27 @@ describe('ChangeFeed', () => {
 });
 
 describe('ChangeFeed of a MongoDB that fails', () => {
+  let failing: FailingFeed;
   let mongod: TestMongod;
   let feed: ChangeFeed;
   let recorder: Recorder;
 
   beforeEach(async () => {
-    mongod = await TestMongod.start();
-    recorder = new Recorder();
-    feed = feedOf(mongod.uri);
-    feed.listen('things', recorder);
+    failing = await FailingFeed.make();
+    ({ mongod, feed, recorder } = failing);
   });
 
-  afterEach(async () => {
-    await feed.onApplicationShutdown();
-    await mongod.stop();
-  });
-
-  const write = async (_id: string) => {
-    const client = new MongoClient(mongod.uri);
-    await client.db(databaseName(mongod.uri)).collection<Thing>('things').insertOne({ _id });
-    await client.close();
-  };
+  afterEach(() => failing.end());
 
   it('misses nothing when MongoDB is killed and comes back', async () => {
     feed.onApplicationBootstrap();
     await until(() => feed.ageMs < FRESH_MS);
-    await write('before');
+    await failing.write('before');
     await until(() => recorder.commits.length === 1);
     await mongod.kill('SIGKILL');
     await until(() => feed.ageMs === Infinity);
     await mongod.restart();
-    await write('after');
+    await failing.write('after');
     await until(() => recorder.commits.length === 2);
     expect(recorder.timesForgotten).toBe(1);
   });

@@ -3,33 +3,23 @@ import { MongoClient } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../src/change-feed/change-feed.js';
 import { databaseName } from '../../src/database/driver-options.js';
-import { feedOf, FRESH_MS, Recorder, type Thing } from '../change-recorder.js';
+import { FailingFeed, FRESH_MS, type Recorder, type Thing } from '../change-recorder.js';
 import { setFailCommand } from '../mongo-admin.js';
-import { TestMongod } from '../mongo.js';
+import type { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
 
 describe('ChangeFeed of a MongoDB that fails', () => {
+  let failing: FailingFeed;
   let mongod: TestMongod;
   let feed: ChangeFeed;
   let recorder: Recorder;
 
   beforeEach(async () => {
-    mongod = await TestMongod.start();
-    recorder = new Recorder();
-    feed = feedOf(mongod.uri);
-    feed.listen('things', recorder);
+    failing = await FailingFeed.make();
+    ({ mongod, feed, recorder } = failing);
   });
 
-  afterEach(async () => {
-    await feed.onApplicationShutdown();
-    await mongod.stop();
-  });
-
-  const write = async (_id: string) => {
-    const client = new MongoClient(mongod.uri);
-    await client.db(databaseName(mongod.uri)).collection<Thing>('things').insertOne({ _id });
-    await client.close();
-  };
+  afterEach(() => failing.end());
 
   it('begins once MongoDB is there', async () => {
     await mongod.kill('SIGKILL');
@@ -37,7 +27,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await until(() => feed.blindBecause !== 'not started');
     await mongod.restart();
     await until(() => feed.ageMs < FRESH_MS);
-    await write('after');
+    await failing.write('after');
     await until(() => recorder.commits.length > 0);
   });
 
@@ -45,7 +35,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     feed.onApplicationBootstrap();
     await until(() => feed.ageMs < FRESH_MS);
     // While the collection is missing, each round has a second question.
-    await write('before');
+    await failing.write('before');
     await until(() => recorder.commits.length === 1);
     // In the midst of its rounds: nearly always a question is on its way.
     await delay(150);
@@ -83,7 +73,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await client.close();
     await until(() => recorder.timesForgotten > 1);
     expect(recorder.commits).toEqual([]);
-    await write('after');
+    await failing.write('after');
     await until(() => recorder.commits.length > 0);
     expect(recorder.changes).toEqual([
       [{ kind: 'stored', id: 'after', document: { _id: 'after' }, before: {} }],
