@@ -7,7 +7,7 @@ import { end, startScript } from '../scale/children.js';
 import { median } from '../statistics.js';
 import type { CrowdReport } from './crowd-orders.js';
 import { Crowd } from './crowd.js';
-import { atMost, exactly, type Finding } from './promise.js';
+import { atMost, exactly, note, type Finding } from './promise.js';
 import { marketsOf, streamPaths, type Setting } from './setting.js';
 import { UnsentBytes } from './unsent-bytes.js';
 
@@ -62,6 +62,10 @@ export async function measureUnread({ stage }: Setting): Promise<Finding[]> {
       atMost(17, 'after their sockets took no more, median', median(unsent.waitedMs) / 1_000, 's'),
       exactly(0, 'streams of others that ended', beside.flatMap(({ endedAt }) => endedAt).length),
       atMost(1.5, 'p99 from write to socket of others, × before', p99(beside) / p99(alone)),
+      note(
+        'that is, before and meanwhile',
+        `${Math.round(p99(alone))}, ${Math.round(p99(beside))} ms`,
+      ),
     ];
   } finally {
     for (const socket of sockets) socket.destroy();
