@@ -199,12 +199,7 @@ describe('MarketCache', () => {
     });
 
     it('answers nothing when the feed fell behind while it ran', async () => {
-      const scope = { eventId: randomUUID() };
-      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
-      await bench.told();
-      await bench.read(scope);
-      const loader = bench.service.app.get(ScopeLoader);
-      const load = loader.load.bind(loader);
+      const { scope, loader, load } = await scopeToLoad(bench);
       // Not by making MongoDB hang: the load of a look-up would give up, and the page be read, before the change.
       jest.spyOn(loader, 'load').mockImplementationOnce(async (...args) => {
         const loaded = await load(...args);
@@ -219,12 +214,7 @@ describe('MarketCache', () => {
     });
 
     it('is dropped where a watch has loaded the same scope meanwhile, and changes are seen', async () => {
-      const scope = { eventId: randomUUID() };
-      await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
-      await bench.told();
-      await bench.read(scope);
-      const loader = bench.service.app.get(ScopeLoader);
-      const load = loader.load.bind(loader);
+      const { scope, loader, load } = await scopeToLoad(bench);
       jest.spyOn(loader, 'load').mockImplementationOnce(async (scopes, bounds, keep) => {
         await bench.service.get(`/v1/markets/changes?eventId=${scope.eventId}`).expect(200);
         return load(scopes, bounds, keep);
@@ -546,3 +536,13 @@ describe('(e) memory', () => {
     expect(bench.cache.bytes).toBeLessThanOrEqual(MIB);
   });
 });
+
+/** A scope whose next look-up loads it, and what loads it. */
+async function scopeToLoad(bench: Bench) {
+  const scope = { eventId: randomUUID() };
+  await bench.markets.insertOne(stored({ ...scope, name: 'old' }));
+  await bench.told();
+  await bench.read(scope);
+  const loader = bench.service.app.get(ScopeLoader);
+  return { scope, loader, load: loader.load.bind(loader) };
+}

@@ -94,10 +94,6 @@ export class LiveScopes implements ChangeListener {
       // The change itself may not name the scopes that the market was in.
       this.history.note(scope.key, change.id.key, change.clusterTime);
     }
-    this.tellOwners(scope);
-  }
-
-  private tellOwners(scope: CachedScope): void {
     for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 
