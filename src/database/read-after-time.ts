@@ -1,7 +1,7 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
 
-/** How far back `knownAt` reaches. Milliseconds. */
-const KEPT_MS = 1_500;
+/** How far back from the newest time others are kept. Milliseconds. */
+export const HEARD_KEPT_MS = 2_000;
 
 /** Times heard within this time of one another are kept as one. Milliseconds. */
 const APART_MS = 10;
@@ -30,7 +30,7 @@ export class ReadAfterTime {
     const before = this.marks.at(-2);
     if (last && before && last.heardAt - before.heardAt < APART_MS) this.marks.pop();
     this.marks.push({ clusterTime, heardAt: now });
-    while (this.marks[1] && this.marks[1].heardAt < now - KEPT_MS) this.marks.shift();
+    while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
   }
 
   /** The newest time of all, signed: what servers need to believe it. */
@@ -42,6 +42,12 @@ export class ReadAfterTime {
   knownAt(at: number): Timestamp | undefined {
     const mark = this.marks.findLast(({ heardAt }) => heardAt <= at) ?? this.marks.at(-1);
     return mark?.clusterTime.clusterTime;
+  }
+
+  /** The newest time that was known `HEARD_KEPT_MS` before the newest of all was heard; the newest, if none was. */
+  get knownBeforeNewest(): Timestamp | undefined {
+    const newestAt = this.marks.at(-1)?.heardAt ?? 0;
+    return this.knownAt(newestAt - HEARD_KEPT_MS);
   }
 
   /** How long ago any server was heard, in milliseconds. */

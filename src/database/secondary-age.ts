@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import type { ReadAfterTime } from './read-after-time.js';
+import { HEARD_KEPT_MS, type ReadAfterTime } from './read-after-time.js';
 import { unavailable } from './read-errors.js';
 import type { Topology } from './topology.js';
 
@@ -16,7 +16,7 @@ export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
 const SILENT_MAX_MS = 1_500;
 
 /** A secondary that is further behind the newest known write never answers. Seconds. */
-const WITHIN_S = 2;
+const WITHIN_S = HEARD_KEPT_MS / 1_000;
 
 /**
  * The write that a secondary must have in order to answer while no primary can be asked. If any secondary knows a
@@ -32,7 +32,10 @@ export function leastTimeOfSecondaries(
   const newest = readAfterTime.newest?.clusterTime;
   if (!newest || !newestOnSecondaries) throw unavailable();
   const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();
-  if (behindS >= WITHIN_S || readAfterTime.silentMs > SILENT_MAX_MS) throw unavailable();
+  // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
+  const isBehind =
+    behindS >= WITHIN_S && readAfterTime.knownBeforeNewest?.greaterThan(newestOnSecondaries);
+  if (isBehind || readAfterTime.silentMs > SILENT_MAX_MS) throw unavailable();
   const due = readAfterTime.knownAt(performance.now() - SECONDARY_BEHIND_MS) ?? newest;
   const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
   return isLost ? newestOnSecondaries : due;

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { MongoClient, ObjectId, type Document } from 'mongodb';
+import { Binary, Long, MongoClient, ObjectId, Timestamp, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
+import { DRIVER_OPTIONS } from '../../src/database/driver-options.js';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket, aRunner } from '../factories.js';
-import { onMember, primaryOf, setFailCommand } from '../mongo-admin.js';
+import { onEachMember, onMember, primaryOf, setFailCommand, writable } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
 
@@ -39,6 +40,21 @@ async function setCut(mode: Document | string, failCommands: readonly string[]):
   const data = { failCommands, closeConnection: true, appName: 'markets-odds-service' };
   const command = { configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) };
   await onMember(mongod, primary, (client) => client.db('admin').command(command));
+}
+
+const freeze = (client: MongoClient) => client.db('admin').command({ replSetFreeze: 60 });
+const unfreeze = (client: MongoClient) => client.db('admin').command({ replSetFreeze: 0 });
+const stepDown = (client: MongoClient) =>
+  client.db('admin').command({ replSetStepDown: 60, force: true });
+
+/** As a new primary does by its first write: the cluster time is now, and nobody has the write yet. */
+async function tellNewTime(client: MongoClient): Promise<void> {
+  const clusterTime = new Timestamp({ t: Math.floor(Date.now() / 1_000), i: 1 });
+  await client.withSession(async (session) => {
+    const signature = { hash: new Binary(new Uint8Array(20)), keyId: Long.ZERO };
+    session.advanceClusterTime({ clusterTime, signature });
+    await client.db('admin').command({ ping: 1 }, { session });
+  });
 }
 
 interface Stored {
@@ -184,6 +200,27 @@ describe('secondaries that lag', () => {
       await service.get(stored.path).expect(503);
       expect(await statusWith(stored.key, stored.path)).toBe(503);
       await service.getOpen('/health/ready').expect(503);
+    },
+    START_MS,
+  );
+
+  it(
+    'answer after a quiet time, though a new time is heard before a new primary is known',
+    async () => {
+      const stored = await storeServed();
+      for (const index of secondaries()) await onMember(mongod, index, freeze);
+      await onMember(mongod, primary, stepDown);
+      await delay(3_000);
+      expect(await priceOf(stored.path)).toBe(OLD);
+
+      await onEachMember(mongod, tellNewTime);
+      const endsAt = performance.now() + 2 * DRIVER_OPTIONS.heartbeatFrequencyMS;
+      const told = new Set<unknown>();
+      while (performance.now() < endsAt) told.add(await priceOf(stored.path));
+      expect([...told]).toEqual([OLD]);
+
+      for (const index of secondaries()) await onMember(mongod, index, unfreeze);
+      await writable(mongod);
     },
     START_MS,
   );
