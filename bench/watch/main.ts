@@ -28,25 +28,28 @@ const MEASUREMENTS: Readonly<Record<string, (setting: Setting) => Promise<Findin
   truth: measureTruth,
 };
 
-const USAGE = `Usage: npm run bench:watch -- [NAME…] [--changes 100000] [--docs]
+const USAGE = `Usage: npm run bench:watch -- [NAME…] [--changes 100000] [--fault-every 5] [--docs]
 
-  NAME         only these measurements: ${Object.keys(MEASUREMENTS).join(', ')}
-  --changes N  so many changes for \`truth\`
-  --docs       write docs/performance.md
+  NAME             only these measurements: ${Object.keys(MEASUREMENTS).join(', ')}
+  --changes N      so many changes for \`truth\`
+  --fault-every S  seconds between its faults; more let more changes through in the same time
+  --docs           write docs/performance.md
 `;
 
 const PAGE = 'docs/performance.md';
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-async function bench(names: readonly string[], changes: number, docs: boolean): Promise<boolean> {
+type Wishes = Pick<Setting, 'changes' | 'faultEveryS'>;
+
+async function bench(names: readonly string[], wishes: Wishes, docs: boolean): Promise<boolean> {
   const stage = await Stage.open(SEEDED_EVENTS * MARKETS_PER_EVENT, say, 1);
   try {
     const { version } = await stage.db.admin().command({ buildInfo: 1 });
     const findings: Finding[] = [];
     for (const name of names) {
       say(`Measuring: ${name}`);
-      const found = await MEASUREMENTS[name]?.({ stage, changes, say });
+      const found = await MEASUREMENTS[name]?.({ stage, ...wishes, say });
       findings.push(...(found ?? []));
       say(findingsTable(found ?? []));
     }
@@ -66,15 +69,18 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     changes: { type: 'string', default: '100000' },
+    'fault-every': { type: 'string', default: '5' },
     docs: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
 const changes = Number(values.changes);
+const faultEveryS = Number(values['fault-every']);
+const isPossible = Number.isSafeInteger(changes) && changes >= 1_000 && faultEveryS > 0;
 const isKnown = positionals.every((name) => Object.hasOwn(MEASUREMENTS, name));
-if (values.help || !isKnown || !Number.isSafeInteger(changes) || changes < 1_000) {
+if (values.help || !isKnown || !isPossible) {
   process.stderr.write(USAGE);
   process.exit(values.help ? 0 : 2);
 }
 const names = positionals.length > 0 ? positionals : Object.keys(MEASUREMENTS);
-process.exitCode = (await bench(names, changes, values.docs)) ? 0 : 1;
+process.exitCode = (await bench(names, { changes, faultEveryS }, values.docs)) ? 0 : 1;

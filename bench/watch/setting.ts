@@ -8,6 +8,8 @@ export interface Setting {
   readonly stage: Stage;
   /** How many changes the truth is tried with. */
   readonly changes: number;
+  /** Seconds between two faults of that trial. */
+  readonly faultEveryS: number;
   readonly say: (line: string) => void;
 }
 

@@ -11,15 +11,13 @@ import { faultsOf, Replica } from './faults.js';
 
 const text = (value: number) => value.toLocaleString('en');
 
-const FAULT_EVERY_MS = 5_000;
-
 interface Progress {
   readonly written: number;
   readonly isDone?: true;
 }
 
 /** Whether callers of two replicas have what MongoDB has, whatever befalls them. */
-export async function measureTruth({ changes, say }: Setting): Promise<Finding[]> {
+export async function measureTruth({ changes, faultEveryS, say }: Setting): Promise<Finding[]> {
   const stage = await Stage.open(MARKETS, say, 3);
   const { uri } = stage;
   const replicas = [new Replica(uri, await freePort()), new Replica(uri, await freePort())];
@@ -38,7 +36,7 @@ export async function measureTruth({ changes, say }: Setting): Promise<Finding[]
     writer.send('begin');
     const faults = faultsOf(stage, replicas);
     let befallen = 0;
-    for (; !progress.isDone; await delay(FAULT_EVERY_MS)) {
+    for (; !progress.isDone; await delay(1_000 * faultEveryS)) {
       await faults[befallen % faults.length]?.().catch((error: unknown) => say(String(error)));
       befallen += 1;
     }

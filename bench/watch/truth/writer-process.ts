@@ -9,7 +9,7 @@ import { isOfPair, MARKETS, pairOf, randomEventId, randomPair } from './data.js'
 const [uri = '', wanted = '0'] = process.argv.slice(2);
 
 const LANES = 4;
-const BATCH = 20;
+const BATCH = 100;
 /** Of the service and MongoDB together, in seconds: more they don't do beside the readers on two cores. */
 const PER_SECOND_MAX = 1_500;
 const TELL_EVERY = 5_000;
