@@ -94,7 +94,8 @@ export class StreamClient {
       const found = this.events.find(isSo);
       if (found) return found;
       if (this.isOver || giveUp.aborted) {
-        throw new Error(`No such event among ${JSON.stringify(this.events.slice(-5))}`);
+        const told = JSON.stringify(this.events.slice(-5));
+        throw new Error(`No such event among ${told}, status ${this.response.statusCode}`);
       }
       await new Promise<void>((resolve) => this.waiting.push(resolve));
     }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
-import { Timestamp } from 'mongodb';
+import { Timestamp, type Document } from 'mongodb';
 import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
@@ -14,6 +14,7 @@ import { Market } from '../market.schema.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { resetGroup } from './group.js';
 import { checkSizes } from './watch-problems.js';
+import type { Watch } from './watch.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The position of a cursor that later answers can't go on from. */
@@ -25,6 +26,10 @@ export interface WatchState {
   readonly position: Timestamp;
   /** Everything that was written before this age is in it. Milliseconds. */
   readonly ageMs: number;
+}
+
+interface Found extends Pick<WatchState, 'position' | 'ageMs'> {
+  readonly documents: readonly Document[];
 }
 
 /** Reads all of a watch from MongoDB, in one state, where memory can't answer. */
@@ -54,36 +59,43 @@ export class ResetReader {
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }
 
-  private find({ watch, after, readMs }: WatchQuestion) {
-    const { scopes, conditions, fitsMemory } = watch;
+  private find({ watch, after, readMs }: WatchQuestion): Promise<Found> {
+    const command = this.command(watch);
     return this.database.read(readMs, async (attempt) => {
-      const position = await this.newestWrite(attempt);
-      const afterClusterTime = position && newest(position, after);
-      const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;
-      const find = {
-        find: this.markets.collection.name,
-        filter: { $and: [{ $or: scopes }, ...(fitsMemory ? [] : conditions)] },
-        sort: { _id: 1 },
-        projection: MARKET_PROJECTION,
-        limit,
-        batchSize: limit,
-      };
       const { ageMs } = attempt;
-      if (!afterClusterTime) {
-        if (this.database.hasSnapshots && attempt.isOfPrimary) {
-          return { position: NOWHERE, documents: await attempt.rowsOfOneState(find), ageMs };
-        }
-        // Only a secondary may be behind the cursor: it waits until it is not.
-        const mustWait = after !== undefined && !attempt.isOfPrimary;
-        const waiting = mustWait ? { ...find, readConcern: { afterClusterTime: after } } : find;
-        return { position: NOWHERE, documents: await attempt.rows(waiting), ageMs };
+      const newestWrite = await this.newestWrite(attempt);
+      if (newestWrite) {
+        const afterClusterTime = newest(newestWrite, after);
+        const readConcern = { level: 'snapshot', afterClusterTime };
+        const { cursor } = await attempt.command({ ...command, readConcern });
+        // Without a collection there is no such time.
+        const position: Timestamp = cursor.atClusterTime ?? afterClusterTime;
+        return { position, documents: await attempt.restOf(cursor), ageMs };
       }
-      const readConcern = { level: 'snapshot', afterClusterTime };
-      const { cursor } = await attempt.command({ ...find, readConcern });
-      // Without a collection there is no such time.
-      const at: Timestamp = cursor.atClusterTime ?? afterClusterTime;
-      return { position: at, documents: await attempt.restOf(cursor), ageMs };
+      return { position: NOWHERE, documents: await this.rowsNow(command, after, attempt), ageMs };
     });
+  }
+
+  private command({ scopes, conditions, fitsMemory }: Watch): Document {
+    const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;
+    return {
+      find: this.markets.collection.name,
+      filter: { $and: [{ $or: scopes }, ...(fitsMemory ? [] : conditions)] },
+      sort: { _id: 1 },
+      projection: MARKET_PROJECTION,
+      limit,
+      batchSize: limit,
+    };
+  }
+
+  /** What a server has now, of no time that a cursor may name. */
+  private rowsNow(command: Document, after: Timestamp | undefined, attempt: ReadAttempt) {
+    if (attempt.isOfPrimary) {
+      return this.database.hasSnapshots ? attempt.rowsOfOneState(command) : attempt.rows(command);
+    }
+    // A secondary may be behind the caller's cursor: it waits until it is not.
+    const readConcern = after && { afterClusterTime: after };
+    return attempt.rows(readConcern ? { ...command, readConcern } : command);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { overloaded } from '../../http/overload/overloaded.js';
 import { newest } from '../cache/history-piece.js';
@@ -59,9 +60,11 @@ export class WatchOpening {
 
   /** A scope that was just read may have changes that the others get when the feed tells them. */
   private async waitForOneState(question: WatchQuestion): Promise<Unavailable | undefined> {
-    const readAt = question.watch.keys
-      .map((key) => this.watched.get(key)?.asOf)
-      .reduce((one, other) => (one && other ? newest(one, other) : (one ?? other)), undefined);
+    let readAt: Timestamp | undefined;
+    for (const key of question.watch.keys) {
+      const asOf = this.watched.get(key)?.asOf;
+      if (asOf) readAt = newest(asOf, readAt);
+    }
     return (await waitForFeed(this.feed, readAt, question)) ? undefined : 'blind';
   }
 
