@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import type { Config } from '../src/config.js';
 import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/secondary-age.js';
 import type { Market } from '../src/markets/market.schema.js';
@@ -62,9 +63,9 @@ async function told({ app } = service): Promise<void> {
 }
 
 /** A second service on the same database, which has read what happened before it began. */
-async function restart(): Promise<TestApp> {
+async function restart(config: Partial<Config> = {}): Promise<TestApp> {
   const { mongodbUri } = service.config;
-  const restarted = await createTestApp({ mongodbUri, dbInit: false });
+  const restarted = await createTestApp({ mongodbUri, dbInit: false, ...config });
   // On a busy machine the feed begins later than a caller waits for it.
   await told(restarted);
   await restarted.app.get(PastChanges).recent;
@@ -474,8 +475,7 @@ describe('a stream ends', () => {
   });
 
   it('when it grows above what may be watched: others go on, even while it leaves that unread', async () => {
-    const { mongodbUri } = service.config;
-    const small = await createTestApp({ mongodbUri, dbInit: false, watchMaxMb: 10, cacheMaxMb: 0 });
+    const small = await restart({ watchMaxMb: 10, cacheMaxMb: 0 });
     const [eventId, other] = [randomUUID(), randomUUID()];
     const large = (name: string) => Array.from({ length: 900 }, () => aMarket({ eventId, name }));
     try {
@@ -506,9 +506,7 @@ describe('a stream ends', () => {
   });
 
   it('when the process shuts down, as its last word', async () => {
-    const { mongodbUri } = service.config;
-    const other = await createTestApp({ mongodbUri, dbInit: false });
-    await told(other);
+    const other = await restart();
     const headers = { 'X-API-Key': other.key };
     const stream = await StreamClient.open(`${other.url}/v1/markets/stream?eventId=a`, headers);
     await stream.named('current');
