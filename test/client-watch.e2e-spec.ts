@@ -120,6 +120,20 @@ describe('a watch', () => {
     expect(signal.aborted).toBe(true);
   });
 
+  it('answers each of two calls of next() made at the same time', async () => {
+    const watch = client().watch({ fixtureId: [newId(), newId()] });
+    const iterator = watch[Symbol.asyncIterator]();
+    try {
+      const told = await Promise.all([iterator.next(), iterator.next()]);
+      expect(told.map(({ value }) => value?.type)).toEqual(['markets', 'markets']);
+      const ends = Promise.all([iterator.next(), iterator.next(), iterator.next()]);
+      watch.close();
+      expect((await ends).at(-1)).toEqual({ done: true, value: undefined });
+    } finally {
+      watch.close();
+    }
+  });
+
   it('is refused as any other request', async () => {
     const watch = client().watch({ fixtureId: [newId(), ''] });
     const next = watch[Symbol.asyncIterator]().next();

@@ -22,7 +22,7 @@ export class WatchEvents {
   readonly #pending = new Map<string, Pending>();
   #standing: WatchEvent | undefined;
   #end: { readonly failure: unknown } | undefined;
-  #wake = () => {};
+  readonly #waiting: (() => void)[] = [];
 
   groups(groups: readonly Group[]): void {
     for (const group of groups) this.#merge(group);
@@ -45,10 +45,12 @@ export class WatchEvents {
       if (value) return { done: false, value };
       if (this.#end?.failure !== undefined) throw this.#end.failure;
       if (this.#end) return { done: true, value: undefined };
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+  }
+
+  #wake(): void {
+    for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
   #take(): WatchEvent | undefined {
