@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { hedge } from '../clients/typescript/src/hedge.js';
 import { streamEvents } from '../clients/typescript/src/line.js';
+import { MarketsProblem } from '../clients/typescript/src/problem.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
+import { sleep } from '../clients/typescript/src/waiting.js';
 
 afterEach(() => {
   jest.useRealTimers();
@@ -17,6 +20,31 @@ describe('tries beside one another', () => {
     const { signal } = new AbortController();
     expect(await hedge(start, { everyMs: 5, eachMs: 60_000, signal })).toBe('won');
     expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+
+  it('leave the one that has won alone, however they end', async () => {
+    const refusal = await MarketsProblem.of(new Response('', { status: 429 }));
+    const tries: AbortSignal[] = [];
+    const start = (each: AbortSignal) => {
+      tries.push(each);
+      if (tries.length === 2) return Promise.resolve('won');
+      return new Promise<string>((_, reject) => {
+        each.addEventListener('abort', () => reject(refusal));
+      });
+    };
+    const { signal } = new AbortController();
+    await hedge(start, { everyMs: 5, eachMs: 60_000, signal });
+    await delay(0);
+    expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+});
+
+describe('a wait', () => {
+  it('longer than a timer can be is no short one', async () => {
+    const giveUp = AbortSignal.timeout(50);
+    for (const ms of [2 ** 31, Infinity]) {
+      await expect(sleep(ms, giveUp)).rejects.toMatchObject({ name: 'TimeoutError' });
+    }
   });
 });
 

@@ -23,6 +23,8 @@ export function hedge<T>(
       clearInterval(timer);
       signal.removeEventListener('abort', abort);
       for (const each of tries) if (each !== won) each.abort();
+      // How the others end says nothing any more.
+      tries.clear();
     };
     const fail = (failure: unknown) => {
       settle();

@@ -3,6 +3,9 @@ import { ConnectionLost, MarketsProblem } from './problem.js';
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 
+/** A timer that is set for longer goes off at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** How long to wait before the next try: what the service asks, else ever longer; with jitter, against herds. */
 export function waitMs(failure: unknown, attempt: number): number {
   const asked = failure instanceof MarketsProblem ? failure.retryAfterMs : undefined;
@@ -25,10 +28,11 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal?.reason as Error);
     };
-    const timer = setTimeout(() => {
+    const goOn = () => {
       signal?.removeEventListener('abort', wake);
       resolve();
-    }, ms);
+    };
+    const timer = setTimeout(goOn, Math.min(ms, LONGEST_TIMER_MS));
     signal?.addEventListener('abort', wake, { once: true });
   });
 }
