@@ -96,6 +96,17 @@ describe('a page', () => {
   });
 });
 
+it('an id that is missing is told at once, not taken for a word', async () => {
+  const missing = undefined as unknown as string;
+  for (const ask of [
+    () => client.byFixture(missing),
+    () => client.markets({ eventId: missing }).next(),
+    async () => client.watch({ fixtureId: ['f', missing] }).close(),
+  ]) {
+    await expect(ask()).rejects.toThrow(TypeError);
+  }
+});
+
 describe('all markets', () => {
   it('come once each, over all pages', async () => {
     const fixtureId = newId();
@@ -176,19 +187,27 @@ describe('a problem', () => {
   });
 });
 
+interface Answer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+const EMPTY_PAGE = '{"data":[],"meta":{"itemCount":0,"hasNextPage":false}}';
+
 describe('a server that fails first', () => {
   let server: Server;
-  let answers: ((url: string) => { status: number; headers?: Record<string, string> } | 'cut')[];
+  let answers: (() => Answer | 'cut')[];
   let keys: unknown[];
   let url: string;
 
   beforeAll(async () => {
     server = createServer((request, response) => {
       keys.push([request.headers['x-api-key'], request.url]);
-      const answer = answers.shift()?.(request.url ?? '') ?? { status: 200 };
+      const answer = answers.shift()?.() ?? { status: 200 };
       if (answer === 'cut') return void request.socket.destroy();
       response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
-      return void response.end('{"data":[],"meta":{"itemCount":0,"hasNextPage":false}}');
+      return void response.end(answer.body ?? EMPTY_PAGE);
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -216,6 +235,14 @@ describe('a server that fails first', () => {
     const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
     await retrying.byFixture('f', {}, { signal }).catch(() => undefined);
     expect(JSON.stringify(keys)).not.toContain('elsewhere');
+  });
+
+  it.each([200, 521])('is asked again after a page of somebody else, with %i', async (status) => {
+    keys = [];
+    answers = [() => ({ status, body: '<html>', headers: { 'Content-Type': 'text/html' } })];
+    const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    expect((await retrying.byFixture('f')).data).toEqual([]);
+    expect(keys).toHaveLength(2);
   });
 });
 

@@ -66,7 +66,7 @@ export class MarketsClient {
     return new Watch(this.#transport, query, options);
   }
 
-  #page(scope: Scope, query: PageQuery, options?: CallOptions): Promise<MarketsPage> {
+  async #page(scope: Scope, query: PageQuery, options?: CallOptions): Promise<MarketsPage> {
     return this.#transport.json(pathOf(scope), { ...query }, options);
   }
 }

@@ -44,7 +44,7 @@ export class MarketsProblem extends Error {
   get isPassing(): boolean {
     return (
       PASSING.has(this.code) ||
-      (this.code === 'unknown' && [429, 502, 503, 504].includes(this.status))
+      (this.code === 'unknown' && (this.status === 429 || this.status >= 502))
     );
   }
 }

@@ -44,6 +44,12 @@ export interface Group {
 
 export function pathOf({ fixtureId, eventId }: Scope): string {
   return fixtureId === undefined
-    ? `v1/markets/market/provider/${encodeURIComponent(eventId)}`
-    : `v1/markets/market/fixture/${encodeURIComponent(fixtureId)}`;
+    ? `v1/markets/market/provider/${encodeURIComponent(givenId(eventId))}`
+    : `v1/markets/market/fixture/${encodeURIComponent(givenId(fixtureId))}`;
+}
+
+/** @throws TypeError for what a caller without types has left out: `undefined` would be asked for by this name */
+export function givenId(id: string): string {
+  if (typeof id !== 'string') throw new TypeError('An id must be text');
+  return id;
 }

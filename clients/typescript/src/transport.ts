@@ -100,6 +100,8 @@ export class Transport {
     const either = signal ? AbortSignal.any([signal, late]) : late;
     const response = await this.open(url, either, known && { 'If-None-Match': known.etag });
     if (response.status === 304 && known) return known.text;
+    const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
+    if (!isJson) throw new ConnectionLost('somebody else answered');
     const text = await response.text().catch((error: unknown) => {
       throw new ConnectionLost(error);
     });

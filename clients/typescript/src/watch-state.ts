@@ -1,4 +1,4 @@
-import type { Group, Scope, WatchQuery } from './query.js';
+import { givenId, type Group, type Scope, type WatchQuery } from './query.js';
 import type { Market } from './types.gen.js';
 
 type Markets = Map<string, Market>;
@@ -8,9 +8,10 @@ export class WatchState {
   readonly #scopes = new Map<string, Markets>();
 
   constructor({ fixtureId, eventId }: WatchQuery) {
-    for (const id of [fixtureId ?? []].flat())
+    for (const id of [fixtureId ?? []].flat().map(givenId))
       this.#scopes.set(keyOf({ fixtureId: id }), new Map());
-    for (const id of [eventId ?? []].flat()) this.#scopes.set(keyOf({ eventId: id }), new Map());
+    for (const id of [eventId ?? []].flat().map(givenId))
+      this.#scopes.set(keyOf({ eventId: id }), new Map());
   }
 
   markets(scope: Scope): ReadonlyMap<string, Market> {
