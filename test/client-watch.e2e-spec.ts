@@ -186,6 +186,7 @@ describe('a watch', () => {
       for await (const event of watch) void event;
     };
     await expect(failure()).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(watch.status).toBe('closed');
   });
 
   it('waits where a limit says so', async () => {

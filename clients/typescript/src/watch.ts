@@ -60,9 +60,9 @@ export class Watch implements AsyncIterable<WatchEvent> {
     return this.#state.markets(scope);
   }
 
-  /** `current`: nothing older than `ageMs` is missing. `late`, `connecting`: more may have changed. */
-  get status(): 'connecting' | 'current' | 'late' {
-    return this.#standing;
+  /** `current`: nothing older than `ageMs` is missing. `late`, `connecting`: more may have changed. `closed`: it has ended. */
+  get status(): 'connecting' | 'current' | 'late' | 'closed' {
+    return this.#closing.signal.aborted ? 'closed' : this.#standing;
   }
 
   /** Everything written earlier than so many milliseconds ago is in the maps. */
