@@ -2,9 +2,10 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hedge } from '../clients/typescript/src/hedge.js';
 import { streamEvents } from '../clients/typescript/src/line.js';
-import { MarketsProblem } from '../clients/typescript/src/problem.js';
+import { ConnectionLost, MarketsProblem } from '../clients/typescript/src/problem.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
 import { sleep } from '../clients/typescript/src/waiting.js';
+import { Watch } from '../clients/typescript/src/watch.js';
 
 afterEach(() => {
   jest.useRealTimers();
@@ -36,6 +37,34 @@ describe('tries beside one another', () => {
     await hedge(start, { everyMs: 5, eachMs: 60_000, signal });
     await delay(0);
     expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+});
+
+describe('a watch whose line is dead', () => {
+  it('tries anew every 0.8 s, by no more connections than a browser has to a host', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const triedAt: number[] = [];
+    let open = 0;
+    let mostOpen = 0;
+    const transport = {
+      url: () => 'http://a',
+      open: (_url: string, each: AbortSignal) => {
+        triedAt.push(performance.now());
+        mostOpen = Math.max(mostOpen, ++open);
+        return new Promise((_, reject) => {
+          each.addEventListener('abort', () => {
+            open -= 1;
+            reject(new ConnectionLost(each.reason));
+          });
+        });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(60_000);
+    watch.close();
+    const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(800);
+    expect(mostOpen).toBeLessThanOrEqual(6);
   });
 });
 
