@@ -17,6 +17,9 @@ export interface WatchOptions {
   readonly conflateMs?: number;
 }
 
+/** There is no stream to be had for now, but answers are. */
+const NO_STREAM = ['changes_unavailable', 'too_many_streams'];
+
 /** After polling for so long a stream is tried again. */
 const STREAM_AGAIN_MS = 60_000;
 
@@ -106,7 +109,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   async #recover(failure: unknown, attempt: number): Promise<void> {
     this.#notCurrent();
     const { signal } = this.#closing;
-    if (failure instanceof MarketsProblem && failure.code === 'changes_unavailable') {
+    if (failure instanceof MarketsProblem && NO_STREAM.includes(failure.code)) {
       this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
     } else if (failure instanceof TypeError || failure instanceof SyntaxError) {
       this.#cursor = undefined;
