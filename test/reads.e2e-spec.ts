@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { createTestApp, type TestApp } from './app.js';
-import { setFailCommand } from './mongo-admin.js';
+import { aMarket, store } from './factories.js';
+import { idleCursors, setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { sendRaw, sendTogether } from './raw-http.js';
 import { until } from './until.js';
@@ -67,6 +68,16 @@ describe('a read', () => {
     const before = await sessions();
     for (let look = 0; look < 40; look += 1) await service.get(`${PATH}/any`).expect(200);
     expect(await sessions()).toBeLessThan(before + 20);
+  });
+
+  it('that fails in its midst leaves no cursor behind', async () => {
+    const fixtureId = 'in-batches';
+    await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    await setFailCommand(mongod, 'alwaysOn', { failCommands: ['getMore'], errorCode: 1 });
+    const find = { find: 'markets', filter: { fixtureId }, batchSize: 1 };
+    const read = service.database.read(10_000, (attempt) => attempt.rows(find));
+    await expect(read).rejects.toMatchObject({ code: 'database_unavailable' });
+    await until(async () => (await idleCursors(service.database.connection.getClient())) === 0);
   });
 
   it('that comes too late lets its connection go', async () => {
