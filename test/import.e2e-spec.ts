@@ -24,6 +24,7 @@ import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
+import { setFailCommand } from './mongo-admin.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
 import { until } from './until.js';
@@ -402,6 +403,19 @@ describe('markets import', () => {
       ]);
     } finally {
       await other.close();
+      await mongod.stop();
+    }
+  });
+
+  it('counts nothing as stored when its connection is cut in place of an answer', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const cut = { failCommands: ['insert', 'update'], closeConnection: true };
+      await setFailCommand(mongod, 'alwaysOn', cut);
+      const { code, report, stderr } = await importTo(mongod.uri, ['-'], ndjson(aRecord()));
+      expect({ code, report }).toEqual({ code: 1, report: counts({}) });
+      expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
+    } finally {
       await mongod.stop();
     }
   });
