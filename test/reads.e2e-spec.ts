@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -108,6 +109,26 @@ describe('more look-ups than are let in', () => {
     expect(answers).toHaveLength(4 * HTTP_LIMITS.inFlight);
     expect(answers.filter(({ status }) => status !== 503 && status !== 504)).toEqual([]);
   }, 20_000);
+
+  it('are refused as soon as they have waited for too long, each of them', async () => {
+    const { mongodbUri } = service.config;
+    const limits = { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 500 };
+    const narrow = await createTestApp({ mongodbUri, cacheMaxMb: 0 }, { limits });
+    try {
+      await narrow.get(`${PATH}/any`).expect(200);
+      const block = { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 3_000 };
+      await setFailCommand(mongod, 'alwaysOn', block);
+      const asked: Promise<string>[] = [];
+      for (let index = 0; index < 3; index++) {
+        asked.push(narrow.get(`${PATH}/${index}`).then(({ body }) => body.code));
+        await delay(50);
+      }
+      // The first has the only place for longer than the others may wait, but not for twice as long.
+      expect(await Promise.all(asked)).toEqual(['database_timeout', 'overloaded', 'overloaded']);
+    } finally {
+      await narrow.close();
+    }
+  });
 });
 
 describe('readiness', () => {
