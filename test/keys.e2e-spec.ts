@@ -20,6 +20,7 @@ import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
 import { testDatabaseUri, TestMongod } from './mongo.js';
 import { until } from './until.js';
+import { StreamClient } from './watch-client.js';
 
 const PATH = '/v1/markets/market/fixture/nobody';
 const DAY_MS = 86_400_000;
@@ -662,6 +663,22 @@ describe('while MongoDB is away', () => {
     const began = performance.now();
     expect(await codeOf(await withHeader(known, cutOff.url))).toBe('database_unavailable');
     expect(performance.now() - began).toBeLessThan(2_000);
+  });
+
+  it('a stream ends when its key expires all the same', async () => {
+    const aDay = { name: 'test', expiresInMs: DAY_MS };
+    const { key } = await cutOff.app.get(ApiKeysService).create(aDay);
+    const url = `${cutOff.url}/v1/markets/stream?eventId=any`;
+    const stream = await StreamClient.open(url, { 'X-API-Key': key });
+    try {
+      await stream.named('current');
+      await mongod.kill('SIGKILL');
+      const later = Date.now() + 2 * DAY_MS;
+      jest.spyOn(Date, 'now').mockReturnValue(later);
+      expect((await stream.named('end')).data).toEqual({ reason: 'key' });
+    } finally {
+      stream.close();
+    }
   });
 });
 
