@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { LiveScopes } from '../src/markets/cache/live-scopes.js';
+import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { Watch } from '../src/markets/watch/watch.js';
@@ -186,6 +188,20 @@ describe('what is too much', () => {
     expect((await stream.named('end')).data).toEqual({ reason: 'size' });
     await stream.over();
     await ask(two).expect(200);
+  });
+
+  it('who has made room is kept nowhere else', async () => {
+    const live = narrow.app.get(LiveScopes);
+    const isThere = (eventId: string) => live.get(scopeKey({ eventId })) !== undefined;
+    const [one, two] = [await anEvent(1, 600 * KIB), await anEvent(1, 600 * KIB)];
+    for (const eventId of [one, two]) {
+      // While the feed is late on a busy machine, MongoDB is asked.
+      await until(async () => {
+        await narrow.get(`/v1/markets/changes?eventId=${eventId}`).expect(200);
+        return isThere(eventId);
+      });
+    }
+    expect([one, two].map(isThere)).toEqual([false, true]);
   });
 });
 
