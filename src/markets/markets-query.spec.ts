@@ -34,6 +34,7 @@ describe('MarketsQuery', () => {
     ['provider', TEXT, `provider=${'%F0%9F%98%80'.repeat(257)}`],
     ['provider', TEXT, 'provider=a&provider=%00'],
     ['provider', 'must be valid percent-encoded UTF-8', 'provider=%00&provider=%ff'],
+    ['provider', 'must be valid percent-encoded UTF-8', 'provider=%ff&provider=a'],
     ['marketStatus', 'must not be empty: leave it out instead', 'marketStatus=a&marketStatus='],
     ['take', 'must not be repeated', 'take=1&take=2'],
     ['take', 'must be a whole number from 1 to 100, in plain digits', 'take=101'],

@@ -87,6 +87,7 @@ const NOT_UTF8: readonly BadQuery[] = [
   ['marketType=%C0%AF', 'marketType'],
   ['marketType=BTTS&marketType=%ED%A0%80', 'marketType'],
   ['provider=%FF', 'provider'],
+  ['provider=%FF&provider=a', 'provider'],
   ['marketStatus=%', 'marketStatus'],
   ['page=1#2', 'page'],
   ['page=%&take=%', 'page', 'take'],
