@@ -1,9 +1,12 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded } from '../src/embedded-mongod/embedded.js';
+import { freePort } from '../src/embedded-mongod/free-port.js';
+import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
 import { readOwner, type Owner } from '../src/embedded-mongod/owner-file.js';
 import { isRunning } from '../src/embedded-mongod/running-owner.js';
 import {
@@ -75,6 +78,28 @@ describe('the embedded MongoDB', () => {
     const options = { path: folder, name: 'a command', shared: false, signal };
     await expect(openEmbedded(options, () => undefined)).rejects.toThrow(/^stopped$/);
     expect(await mongodPid()).toBe(0);
+  });
+
+  it('is waited for as long as a command has it, and then until its mongod is gone', async () => {
+    const command = new User('a command');
+    await command.uri;
+    const [port, unknownUserMs] = [await freePort(), 60_000];
+    const starts = jest.spyOn(MongodProcess, 'start');
+    const now = performance.now.bind(performance);
+    const options = { path: folder, name: 'another', shared: false, unknownUserMs };
+    const opening = openEmbedded(options, () => {
+      // So long it was waited for; from now on the mongod does not answer, as one that ends.
+      jest.spyOn(performance, 'now').mockImplementation(() => now() + unknownUserMs);
+      writeFileSync(join(folder, 'embedded.json'), JSON.stringify({ port }));
+    });
+    try {
+      const isTriedAgain = until(() => starts.mock.calls.length > 1, 2 * unknownUserMs);
+      await Promise.race([opening, isTriedAgain]);
+      await interrupt(command);
+      await (await opening).close();
+    } finally {
+      jest.restoreAllMocks();
+    }
   });
 
   it('says why it can not run', async () => {
