@@ -23,6 +23,15 @@ describe('tries beside one another', () => {
     expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
   });
 
+  it('leave the one that has won alone, however long its answer goes on', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const { signal } = new AbortController();
+    const options = { everyMs: 1_000, eachMs: 5_000, signal };
+    const won = await hedge((each) => Promise.resolve(each), options);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(won.aborted).toBe(false);
+  });
+
   it('leave the one that has won alone, however they end', async () => {
     const refusal = await MarketsProblem.of(new Response('', { status: 429 }));
     const tries: AbortSignal[] = [];
