@@ -54,8 +54,8 @@ export class Judge {
   }
 
   compare(question: Question, cursor: string, told: ReadonlyMap<string, number>): void {
-    const atClusterTime = readCursor(cursor)?.position;
-    if (!atClusterTime || atClusterTime.isZero()) {
+    const atClusterTime = timeOf(cursor);
+    if (!atClusterTime) {
       this.verdict.ofNoTime += 1;
       return;
     }
@@ -152,13 +152,23 @@ export class ToldState {
   whole(cursor: string, isCompared: boolean): void {
     const all = this.question.eventIds.flatMap((id) => this.markets.of(`eventId:${id}`));
     const prices = new Map(all.map(({ _id, runners }) => [String(_id), runners[0]?.price ?? NaN]));
-    for (const [id, price] of prices) {
-      const before = this.highest.get(id) ?? 0;
-      if (price < before) this.judge.found('doubledBack', `${id} from ${before} to ${price}`);
-      this.highest.set(id, price);
-    }
+    if (timeOf(cursor)) this.compareWithLast(prices, cursor);
     const [one, other] = this.question.pair.map((id) => prices.get(id));
     if (one !== other) this.judge.found('halfTold', `${one} and ${other}, ${cursor}`);
     if (isCompared) this.judge.compare(this.question, cursor, pricesOf(all));
   }
+  /** What is of no time may hold writes that a new primary rolls back, or be read from a secondary. */
+  private compareWithLast(prices: ReadonlyMap<string, number>, cursor: string): void {
+    for (const [id, price] of prices) {
+      const before = this.highest.get(id) ?? 0;
+      if (price < before)
+        this.judge.found('doubledBack', `${id} from ${before} to ${price}, ${cursor}`);
+      this.highest.set(id, price);
+    }
+  }
+}
+
+function timeOf(cursor: string): Timestamp | undefined {
+  const position = readCursor(cursor)?.position;
+  return position?.isZero() ? undefined : position;
 }
