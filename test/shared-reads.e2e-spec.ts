@@ -68,6 +68,13 @@ describe('look-ups that arrive together', () => {
     expect((await ask(paths.slice(0, 8))).map(({ body }) => body)).toEqual(expected);
   });
 
+  it('survive that their command is cut twice', async () => {
+    const expected = (await ask(paths.slice(0, 8))).map(({ body }) => body);
+    await failCommand({ times: 2 }, { closeConnection: true });
+
+    expect((await ask(paths.slice(0, 8))).map(({ body }) => body)).toEqual(expected);
+  });
+
   it('all learn that MongoDB is too slow, in time', async () => {
     await failCommand('alwaysOn', { blockConnection: true, blockTimeMS: 1_500 });
     const began = performance.now();

@@ -1,4 +1,4 @@
-/** `npm run test:soak`: the service for a long time at half of what it can carry. Does anything grow that should not? */
+/** `npm run test:soak`: the service for a long time at half of what it can carry: whether anything grows. */
 import { parseArgs } from 'node:util';
 import { metricsOf } from '../../test/chaos/footprint.js';
 import type { RunningServer } from '../contenders.js';

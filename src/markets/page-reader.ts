@@ -18,7 +18,10 @@ interface WaitingLookup extends Lookup {
 /** Look-ups in one command. More would save little, and make each wait for the others. */
 const TOGETHER_MAX = 8;
 
-/** After a shared command that took too long, each look-up has a command of its own for a while. */
+/** How a shared command can fail where one for each look-up, with more time, may not. */
+const ASK_ALONE_AFTER = new Set(['database_timeout', 'database_unavailable']);
+
+/** After a shared command that failed, each look-up has a command of its own for a while. */
 const APART_FOR_MS = 1_000;
 
 /**
@@ -66,11 +69,11 @@ export class PageReader {
       );
       lookups.forEach(({ resolve }, index) => resolve(pages[index] ?? NO_MARKETS));
     } catch (error) {
-      if (lookups.length === 1 || !isTimeout(error)) {
+      if (lookups.length === 1 || !isWorthAskingAlone(error)) {
         for (const { reject } of lookups) reject(error);
         return;
       }
-      // One that is slow must not make the others fail.
+      // One that is slow must not make the others fail, nor may a server that is lost make all fail early.
       this.apartUntil = performance.now() + APART_FOR_MS;
       const timeLeft = READ_BUDGET_MS.markets - budgetMs;
       for (const lookup of lookups) void this.send([lookup], timeLeft);
@@ -78,6 +81,6 @@ export class PageReader {
   }
 }
 
-function isTimeout(error: unknown): boolean {
-  return error instanceof Problem && error.code === 'database_timeout';
+function isWorthAskingAlone(error: unknown): boolean {
+  return error instanceof Problem && ASK_ALONE_AFTER.has(error.code);
 }

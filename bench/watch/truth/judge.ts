@@ -14,7 +14,7 @@ export interface Verdict {
   readonly halfTold: number;
   /** States that MongoDB could not be asked for. */
   readonly unjudged: number;
-  /** Answers that name no cluster time, since there was no primary or the majority lagged: callers get all anew next time. */
+  /** Answers that name no cluster time: there was no primary, or the majority lagged. Callers get all anew next time. */
   readonly ofNoTime: number;
   readonly examples: readonly string[];
 }
@@ -157,6 +157,7 @@ export class ToldState {
     if (one !== other) this.judge.found('halfTold', `${one} and ${other}, ${cursor}`);
     if (isCompared) this.judge.compare(this.question, cursor, pricesOf(all));
   }
+
   /** What is of no time may hold writes that a new primary rolls back, or be read from a secondary. */
   private compareWithLast(prices: ReadonlyMap<string, number>, cursor: string): void {
     for (const [id, price] of prices) {

@@ -3,9 +3,9 @@ import type { Market, MarketsPage } from './types.gen.js';
 const TAKE = 100;
 
 /**
- * Walks all pages. Pages are in the order of `_id`, so that a market added meanwhile comes later; one that was deleted moves
- * others to an earlier page. So each page is followed by another look at the one before it, mostly a 304: where that
- * ends with another market now, the walk begins again and gives what it has not given yet.
+ * Walks all pages. Pages are in the order of `_id`, so that a market added meanwhile comes later; one that was deleted
+ * moves others to an earlier page. So each page is followed by another look at the one before it, mostly a 304: where
+ * that ends with another market now, the walk begins again and gives what it has not given yet.
  */
 export async function* allMarkets(
   read: (query: { page: number; take: number }) => Promise<MarketsPage>,

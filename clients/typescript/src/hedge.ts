@@ -9,8 +9,8 @@ export interface HedgeOptions {
 }
 
 /**
- * Tries again and again while earlier tries go on: a first packet lost on the way holds up its own try alone. The first answer
- * wins, a refusal too; the other tries are aborted.
+ * Tries again and again while earlier tries go on: a first packet lost on the way holds up its own try alone. The
+ * first answer wins, a refusal too; the other tries are aborted.
  * @throws the failure of the last try when none is left, or the signal's reason
  */
 export function hedge<T>(

@@ -8,10 +8,11 @@ export class WatchState {
   readonly #scopes = new Map<string, Markets>();
 
   constructor({ fixtureId, eventId }: WatchQuery) {
-    for (const id of [fixtureId ?? []].flat().map(givenId))
-      this.#scopes.set(keyOf({ fixtureId: id }), new Map());
-    for (const id of [eventId ?? []].flat().map(givenId))
-      this.#scopes.set(keyOf({ eventId: id }), new Map());
+    const watched: Scope[] = [
+      ...idsOf(fixtureId).map((id) => ({ fixtureId: id })),
+      ...idsOf(eventId).map((id) => ({ eventId: id })),
+    ];
+    for (const scope of watched) this.#scopes.set(keyOf(scope), new Map());
   }
 
   markets(scope: Scope): ReadonlyMap<string, Market> {
@@ -44,6 +45,10 @@ export class WatchState {
       throw new TypeError('The service sent a group that was not asked for');
     return markets;
   }
+}
+
+function idsOf(ids: string | readonly string[] = []): string[] {
+  return [ids].flat().map(givenId);
 }
 
 export function keyOf({ fixtureId, eventId }: Scope): string {

@@ -26,8 +26,8 @@ const STREAM_AGAIN_MS = 60_000;
 const RECONNECT_JITTER_MS = 500;
 
 /**
- * What is watched, kept true over cuts: a live map for each id, and every change in turn. It goes on where it was by the
- * service's cursor; what it can't apply is asked for anew as a whole.
+ * What is watched, kept true over cuts: a live map for each id, and every change in turn. It goes on where it was by
+ * the service's cursor; what it can't apply is asked for anew as a whole.
  */
 export class Watch implements AsyncIterable<WatchEvent> {
   readonly #transport: Transport;
@@ -63,7 +63,10 @@ export class Watch implements AsyncIterable<WatchEvent> {
     return this.#state.markets(scope);
   }
 
-  /** `current`: nothing older than `ageMs` is missing. `late`, `connecting`: more may have changed. `closed`: it has ended. */
+  /**
+   * `current`: nothing older than `ageMs` is missing. `late`, `connecting`: more may have changed.
+   * `closed`: it has ended.
+   */
   get status(): 'connecting' | 'current' | 'late' | 'closed' {
     return this.#closing.signal.aborted ? 'closed' : this.#standing;
   }
