@@ -9,6 +9,9 @@ const PASSING = new Set([
   'database_timeout',
 ]);
 
+const MOVED =
+  'The service is elsewhere: set baseUrl to its own address. Redirects are not followed, since the key would come along.';
+
 /** An answer of the service that says what went wrong (RFC 9457). */
 export class MarketsProblem extends Error {
   override readonly name = 'MarketsProblem';
@@ -22,9 +25,12 @@ export class MarketsProblem extends Error {
   /** Milliseconds that the service asks to wait. */
   readonly retryAfterMs: number | undefined;
 
-  private constructor({ status, headers }: Response, body: Partial<ProblemBody>) {
+  private constructor({ status, headers, type }: Response, body: Partial<ProblemBody>) {
+    // A browser does not tell the status of a redirect.
+    const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
+    const answered = isRedirect ? MOVED : `The service answered ${status}.`;
     const faults = body.errors?.map(({ name, detail }) => `${name} ${detail}`) ?? [];
-    super([body.detail ?? `The service answered ${status}.`, ...faults].join(' '));
+    super([body.detail ?? answered, ...faults].join(' '));
     this.code = body.code ?? 'unknown';
     this.status = status;
     this.errors = body.errors ?? [];

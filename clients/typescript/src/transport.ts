@@ -74,8 +74,8 @@ export class Transport {
     const request: RequestInit & { cache: 'no-store' } = {
       headers: { ...headers, 'X-API-Key': this.#key },
       signal,
-      // A redirect to another host would take the key along.
-      redirect: 'error',
+      // A redirect to another host would take the key along. It is told apart from a lost connection.
+      redirect: 'manual',
       credentials: 'omit',
       cache: 'no-store',
     };
