@@ -47,13 +47,10 @@ export class ResetReader {
     const { scopes, conditions } = question.watch;
     const { position, documents, ageMs } = await this.find(question);
     const byKey = byScopeKey(documents);
-    const found = scopes.map((scope) => byKey.get(scopeKey(scope)) ?? []);
-    checkSizes(
-      scopes,
-      found.map(({ length }) => length),
-    );
-    const groups = scopes.map((scope, index) => {
-      const matching = found[index]?.filter((document) => meetsAll(document, conditions)) ?? [];
+    checkSizes(scopes, (key) => byKey.get(key)?.length ?? 0);
+    const groups = scopes.map((scope) => {
+      const found = byKey.get(scopeKey(scope)) ?? [];
+      const matching = found.filter((document) => meetsAll(document, conditions));
       return resetGroup(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };

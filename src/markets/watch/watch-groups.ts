@@ -36,8 +36,8 @@ export class WatchGroups {
   }
 
   /** Whether a watch has grown to more markets than may be watched. */
-  isTooLarge({ scopes, keys }: Watch): boolean {
-    return tooMuchData(scopes, this.watched.sizesOf(keys)) !== undefined;
+  isTooLarge({ scopes }: Watch): boolean {
+    return tooMuchData(scopes, (key) => this.watched.sizeOf(key)) !== undefined;
   }
 
   /** One group for each id of a watch, or of some, that has something new. */

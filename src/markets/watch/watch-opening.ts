@@ -42,18 +42,14 @@ export class WatchOpening {
       this.watched.lease(scopes);
       const missing = scopes.filter((scope) => !this.watched.take(scopeKey(scope)));
       if (missing.length === 0) {
-        checkSizes(scopes, this.watched.sizesOf(keys));
+        checkSizes(scopes, (key) => this.watched.sizeOf(key));
         this.makeRoom(keys);
         return this.waitForOneState(question);
       }
       const bounds = { budgetMs: question.readMs, inOneReply: false };
       const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
-      const results = missing.map((scope) => loaded.get(scopeKey(scope)));
-      checkSizes(
-        missing,
-        results.map((result) => result?.count ?? 0),
-      );
-      if (results.some((result) => result?.unfit === 'unordered')) return 'unordered';
+      checkSizes(missing, (key) => loaded.get(key)?.count ?? 0);
+      if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered')) return 'unordered';
     }
     return 'blind';
   }

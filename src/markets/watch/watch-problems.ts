@@ -1,19 +1,18 @@
 import { Problem } from '../../http/problem.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
 import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
-import { fieldOf, type Scope } from '../scope.js';
+import { fieldOf, scopeKey, type Scope } from '../scope.js';
+
+/** How many markets a scope has, by its key. */
+type SizeOf = (key: string) => number;
 
 /**
- * @param sizes how many markets each scope has
  * @returns a problem that names the first scope with too many markets, or with which all together have too many
  */
-export function tooMuchData(
-  scopes: readonly Scope[],
-  sizes: readonly number[],
-): Problem | undefined {
+export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem | undefined {
   let together = 0;
-  for (const [index, scope] of scopes.entries()) {
-    const size = sizes[index] ?? 0;
+  for (const scope of scopes) {
+    const size = sizeOf(scopeKey(scope));
     together += size;
     if (size > MARKETS_MAX) return tooMuch(scope, `has more than ${MARKETS_MAX} markets`);
     if (together > MARKETS_TOGETHER_MAX)
@@ -23,8 +22,8 @@ export function tooMuchData(
 }
 
 /** @throws Problem when there are too many markets */
-export function checkSizes(scopes: readonly Scope[], sizes: readonly number[]): void {
-  const problem = tooMuchData(scopes, sizes);
+export function checkSizes(scopes: readonly Scope[], sizeOf: SizeOf): void {
+  const problem = tooMuchData(scopes, sizeOf);
   if (problem) throw problem;
 }
 

@@ -36,9 +36,9 @@ export class WatchedScopes implements ScopeOwner {
     return this.watched.get(key)?.live;
   }
 
-  /** How many markets each scope has. */
-  sizesOf(keys: readonly string[]): number[] {
-    return keys.map((key) => this.get(key)?.length ?? 0);
+  /** How many markets a scope has; 0 while it is not in memory. */
+  sizeOf(key: string): number {
+    return this.get(key)?.length ?? 0;
   }
 
   /** Notes that scopes are asked for, so that they are kept for a while. */
