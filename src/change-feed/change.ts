@@ -1,18 +1,21 @@
 import type { Document, Timestamp } from 'mongodb';
 import type { ResumeToken } from './cluster-time.js';
 
-/** What a document was before, in the fields that a listener asked for: empty if it is new, missing if not known. */
-interface WithBefore {
+/** What happened to one document. */
+export type DocumentChange = {
+  readonly id: unknown;
+  /** What it was before, in the fields that a listener asked for: empty if it is new, missing if not known. */
   readonly before?: Document;
-}
+} & (
+  | { readonly kind: 'stored'; readonly document: Document }
+  /** Nobody kept how it looks now, but the new values of some of its fields are known. */
+  | { readonly kind: 'altered'; readonly fields: Document }
+  | { readonly kind: 'deleted' }
+);
 
 /** One thing that happened to a watched collection. */
 export type Change =
-  /** A document is now as given. */
-  | ({ readonly kind: 'stored'; readonly id: unknown; readonly document: Document } & WithBefore)
-  /** A document changed, but nobody kept how it looks now; the new values of some of its fields are known. */
-  | ({ readonly kind: 'altered'; readonly id: unknown; readonly fields: Document } & WithBefore)
-  | ({ readonly kind: 'deleted'; readonly id: unknown } & WithBefore)
+  | DocumentChange
   /** The collection was dropped, renamed or put in place of another: nothing known of it holds. */
   | { readonly kind: 'replaced' };
 
@@ -56,25 +59,18 @@ export interface ChangeEvent {
 
 /** The change that an event tells of one collection. */
 export function changeOf(event: ChangeEvent, collection: string): Change | undefined {
-  const id = event.documentKey?._id;
   if (event.to?.coll === collection) return { kind: 'replaced' };
   if (event.ns?.coll !== collection) return undefined;
   const earlier = event.operationType === 'insert' ? {} : event.fullDocumentBeforeChange;
-  const before = earlier ? { before: earlier } : {};
+  const known = { id: event.documentKey?._id, ...(earlier && { before: earlier }) };
   switch (event.operationType) {
     case 'insert':
     case 'update':
     case 'replace':
-      if (event.fullDocument)
-        return { kind: 'stored', id, document: event.fullDocument, ...before };
-      return {
-        kind: 'altered',
-        id,
-        fields: event.updateDescription?.updatedFields ?? {},
-        ...before,
-      };
+      if (event.fullDocument) return { kind: 'stored', ...known, document: event.fullDocument };
+      return { kind: 'altered', ...known, fields: event.updateDescription?.updatedFields ?? {} };
     case 'delete':
-      return { kind: 'deleted', id, ...before };
+      return { kind: 'deleted', ...known };
     case 'drop':
     case 'rename':
       return { kind: 'replaced' };

@@ -45,7 +45,6 @@ export class ChangeHistory {
   /** Notes a change in the scopes that it names. */
   noteChange(change: MarketChange): void {
     const { clusterTime, idKey, scopeKeys, scopeKeysBefore } = change;
-    if (change.isOfAll) return this.dropUpTo(clusterTime);
     for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
       this.note(key, idKey, clusterTime);
     if (!scopeKeysBefore || change.concernsAll) this.noteUnknown(clusterTime);

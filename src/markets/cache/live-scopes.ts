@@ -69,12 +69,22 @@ export class LiveScopes implements ChangeListener {
   }
 
   committed({ changes, clusterTime }: Commit): void {
-    for (const change of changes) this.apply(new MarketChange(change, clusterTime));
+    for (const change of changes) {
+      if (change.kind === 'replaced') this.replaced(clusterTime);
+      else this.apply(new MarketChange(change, clusterTime));
+    }
   }
 
   forgetAll(position: Timestamp | undefined): void {
     this.history.startAt(position);
     for (const scope of this.scopes.values()) this.lose(scope);
+  }
+
+  private replaced(clusterTime: Timestamp): void {
+    this.history.dropUpTo(clusterTime);
+    for (const scope of this.scopes.values()) {
+      if (clusterTime.greaterThan(scope.asOf)) this.lose(scope);
+    }
   }
 
   private apply(change: MarketChange): void {

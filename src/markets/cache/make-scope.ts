@@ -45,7 +45,9 @@ export function makeScope(
 /** Applies a commit that is newer than the snapshot, if that can be done. */
 function canApply({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
   if (!clusterTime.greaterThan(scope.asOf)) return true;
-  return changes
-    .map((change) => new MarketChange(change, clusterTime))
-    .every((change) => !change.mayConcern(scope) || change.applyTo(scope));
+  return changes.every((change) => {
+    if (change.kind === 'replaced') return false;
+    const own = new MarketChange(change, clusterTime);
+    return !own.mayConcern(scope) || own.applyTo(scope);
+  });
 }

@@ -1,11 +1,11 @@
 import type { Timestamp } from 'mongodb';
-import type { Change } from '../../change-feed/change.js';
+import type { DocumentChange } from '../../change-feed/change.js';
 import { isBelowScopeField, scopeKeysOf } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { orderedIdOf, unorderedKey, type OrderedId } from './id-order.js';
 
-/** A change in terms of markets and scopes. The market is made once for all scopes that need it. */
+/** A change of one document in terms of markets and scopes. The market is made once for all scopes that need it. */
 export class MarketChange {
   readonly id: OrderedId | undefined;
   /** The scopes that the market is in now, as far as the change tells. */
@@ -17,26 +17,18 @@ export class MarketChange {
   private made: CachedMarket | undefined;
 
   constructor(
-    private readonly change: Change,
+    private readonly change: DocumentChange,
     readonly clusterTime: Timestamp,
   ) {
-    this.id = change.kind === 'replaced' ? undefined : orderedIdOf(change.id);
+    this.id = orderedIdOf(change.id);
     this.scopeKeys = keysAfter(change);
-    this.scopeKeysBefore =
-      change.kind !== 'replaced' && change.before ? scopeKeysOf(change.before) : undefined;
+    this.scopeKeysBefore = change.before && scopeKeysOf(change.before);
     this.concernsAll =
-      change.kind === 'replaced' ||
-      (change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField));
-  }
-
-  /** Whether the collection is another one now. */
-  get isOfAll(): boolean {
-    return this.change.kind === 'replaced';
+      change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField);
   }
 
   /** The market's id as a key, from which `textOfKey` makes what callers see. */
   get idKey(): string {
-    if (this.change.kind === 'replaced') return '';
     return this.id?.key ?? unorderedKey(this.change.id);
   }
 
@@ -61,15 +53,13 @@ export class MarketChange {
       scope.put(this.made);
       return true;
     }
-    if (change.kind === 'stored' || change.kind === 'deleted') {
-      if (id) scope.remove(id);
-      return true;
-    }
-    return false;
+    if (change.kind === 'altered') return false;
+    if (id) scope.remove(id);
+    return true;
   }
 }
 
-function keysAfter(change: Change): readonly string[] {
+function keysAfter(change: DocumentChange): readonly string[] {
   if (change.kind === 'stored') return scopeKeysOf(change.document);
   return change.kind === 'altered' ? scopeKeysOf(change.fields) : [];
 }

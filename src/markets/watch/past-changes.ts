@@ -4,7 +4,7 @@ import { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { changeOf, type ChangeEvent, type ChangeListener } from '../../change-feed/change.js';
+import { changeOf, type ChangeListener, type DocumentChange } from '../../change-feed/change.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
@@ -86,20 +86,18 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
       if (run !== this.run) return;
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
-        if (this.note(event) === 'replaced') knownAfter = event.clusterTime;
+        const change = changeOf(event, this.collection);
+        if (change?.kind === 'replaced') knownAfter = event.clusterTime;
+        else if (change) this.note(change, event.clusterTime);
       }
     }
     if (run === this.run) this.history.extendTo(knownAfter);
   }
 
-  /** @returns the kind of change that it was, if it was one */
-  private note(event: ChangeEvent): string | undefined {
-    const change = changeOf(event, this.collection);
-    if (!change || change.kind === 'replaced') return change?.kind;
-    this.history.noteChange(new MarketChange(change, event.clusterTime));
+  private note(change: DocumentChange, clusterTime: Timestamp): void {
+    this.history.noteChange(new MarketChange(change, clusterTime));
     // Which scopes the market is in after such a change is not known.
-    if (change.kind === 'altered') this.history.noteUnknown(event.clusterTime);
-    return change.kind;
+    if (change.kind === 'altered') this.history.noteUnknown(clusterTime);
   }
 }
 
