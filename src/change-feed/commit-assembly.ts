@@ -20,9 +20,9 @@ const COMMIT_MAX: CommitSize = { events: 10_000, bytes: 32 * 1024 * 1024 };
 
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
-  private held: ChangeEvent[] = [];
+  /** Undefined when there are too many to be held. */
+  private held: ChangeEvent[] | undefined = [];
   private bytes = 0;
-  private isTooLarge = false;
   private last: ChangeEvent | undefined;
 
   constructor(private readonly max = COMMIT_MAX) {}
@@ -50,26 +50,21 @@ export class CommitAssembly {
   clear(): void {
     this.held = [];
     this.bytes = 0;
-    this.isTooLarge = false;
     this.last = undefined;
   }
 
   private hold(event: ChangeEvent): void {
     this.last = event;
-    if (this.isTooLarge) return;
+    if (!this.held) return;
     // The first event is not measured: most commits have no other, and MongoDB bounds its size.
     if (this.held.length > 0) this.bytes += BSON.calculateObjectSize(event);
     this.held.push(event);
-    if (this.held.length <= this.max.events && this.bytes <= this.max.bytes) return;
-    this.isTooLarge = true;
-    this.held = [];
+    if (this.held.length > this.max.events || this.bytes > this.max.bytes) this.held = undefined;
   }
 
   private release(): WholeCommit[] {
-    const { last, isTooLarge, held } = this;
+    const { last, held: events } = this;
     this.clear();
-    if (!last) return [];
-    const { clusterTime, _id: resumeToken } = last;
-    return [{ clusterTime, events: isTooLarge ? undefined : held, resumeToken }];
+    return last ? [{ clusterTime: last.clusterTime, events, resumeToken: last._id }] : [];
   }
 }
