@@ -39,7 +39,6 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private readonly assembly = new CommitAssembly();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
-  private toldUpTo: Timestamp | undefined;
   private lastFailure = '';
 
   /** Who is told, and what was told last. */
@@ -50,16 +49,14 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Why nothing is told at present, or nothing. */
   blindBecause: string | undefined = NOT_STARTED;
 
+  /** Every commit up to this cluster time has been told. */
+  position: Timestamp | undefined;
+
   constructor(
     config: Config,
     private readonly database: Database,
   ) {
     this.connection = new FeedConnection(config.mongodbUri ?? '');
-  }
-
-  /** Every commit up to this cluster time has been told. */
-  get position(): Timestamp | undefined {
-    return this.toldUpTo;
   }
 
   /** Whether it has neither told anything yet nor failed to. */
@@ -133,7 +130,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
     const { operationTime } = await db.command({ ping: 1 }, { session });
     this.told.forgetAll(operationTime);
-    this.toldUpTo = operationTime as Timestamp | undefined;
+    this.position = operationTime;
     return operationTime ? { startAtOperationTime: operationTime } : {};
   }
 
@@ -145,14 +142,14 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     }
     const { pending } = this.assembly;
     if (!pending) this.resumeToken = resumeToken;
-    this.toldUpTo = pending ? justBefore(pending) : streamAt;
-    this.progress.reached({ told: this.toldUpTo, committed: operationTime });
+    this.position = pending ? justBefore(pending) : streamAt;
+    this.progress.reached({ told: this.position, committed: operationTime });
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
     this.database.readAfterTime.advance(clusterTime);
   }
 
-  /** Whether the reply left open if anything is missing: the server's time may stay ahead of its newest write. */
+  /** Whether no reply has proved for a while that all is told: the server's time may be ahead of its newest write. */
   private isInDoubt({ askedAt }: Batch): boolean {
     return this.progress.ageMs(askedAt) > 0 && this.ageMs > ASK_NEWEST_AFTER_MS;
   }
