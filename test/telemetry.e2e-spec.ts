@@ -330,6 +330,15 @@ describe('the log', () => {
     });
   });
 
+  it('does not blame MongoDB for a stream that can not be had', async () => {
+    const unordered = '/v1/markets/stream?eventId=%EF%BF%BD';
+    await ask(unordered, 'no-stream').set('X-API-Key', service.key).expect(503);
+    await logging.log.line({ requestId: 'no-stream', code: 'changes_unavailable' });
+    await ask('/nothing', 'after-stream').expect(404);
+    await logging.log.line({ requestId: 'after-stream' });
+    expect(logging.log.lines.filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+
   it('leaves probes and scrapes out until it is asked for more', async () => {
     await ask('/health/live', 'probe').expect(200);
     await ask('/metrics', 'scrape').expect(200);

@@ -43,7 +43,7 @@ export class RequestLog implements RequestObserver {
       return;
     }
     this.logger[isProbe(route) && status < 400 ? 'debug' : 'info'](outcome, 'request');
-    if (status <= 500 || isProbe(route)) return;
+    if (code !== 'database_unavailable' && code !== 'database_timeout') return;
     const count = this.failures.count();
     if (count === undefined) return;
     this.logger.warn({ code, count }, 'Requests fail: MongoDB is away or too slow');
