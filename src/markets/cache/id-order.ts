@@ -22,20 +22,16 @@ const SUBTYPE_DIGITS = 2;
 
 /** Memory can hold ids that are numbers, strings, binary or ObjectIds. Scopes with others are left to MongoDB. */
 export function orderedIdOf(id: unknown): OrderedId | undefined {
-  if (typeof id === 'number' && !Number.isNaN(id))
-    return { key: `n${id}`, rank: NUMBER, value: id };
-  if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) {
-    return { key: `s${id}`, rank: STRING, value: id };
-  }
-  if (id instanceof ObjectId) {
-    const hex = id.toHexString();
-    // The keys of other kinds begin with a character that is no hex digit.
-    return { key: hex, rank: OBJECT_ID, value: hex };
-  }
-  if (id instanceof Binary && id.sub_type !== Binary.SUBTYPE_BYTE_ARRAY) {
-    const value = binaryText(id);
-    return { key: BINARY_KEY + value, rank: BINARY, value };
-  }
+  const key = keyOf(id);
+  return key === undefined ? undefined : idOfKey(key);
+}
+
+function keyOf(id: unknown): string | undefined {
+  if (typeof id === 'number' && !Number.isNaN(id)) return `n${id}`;
+  if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) return `s${id}`;
+  // The keys of other kinds begin with a character that is no hex digit.
+  if (id instanceof ObjectId) return id.toHexString();
+  if (id instanceof Binary && id.sub_type !== Binary.SUBTYPE_BYTE_ARRAY) return binaryKey(id);
   return undefined;
 }
 
@@ -70,7 +66,8 @@ export function textOfKey(key: string): string {
 }
 
 /** A text with the order that MongoDB gives binary ids: by length, then subtype, then bytes. */
-function binaryText(id: Binary): string {
+function binaryKey(id: Binary): string {
   const length = id.length().toString(16).padStart(LENGTH_DIGITS, '0');
-  return length + id.sub_type.toString(16).padStart(SUBTYPE_DIGITS, '0') + id.toString('hex');
+  const subtype = id.sub_type.toString(16).padStart(SUBTYPE_DIGITS, '0');
+  return BINARY_KEY + length + subtype + id.toString('hex');
 }
