@@ -14,3 +14,15 @@ export function clusterTimeOf({ _data }: ResumeToken): Timestamp {
   if (!seconds || !increment) throw new Error('The resume token has an unknown form');
   return new Timestamp({ t: Number.parseInt(seconds, 16), i: Number.parseInt(increment, 16) });
 }
+
+export function newest(one: Timestamp, other: Timestamp | undefined): Timestamp {
+  return other?.greaterThan(one) ? other : one;
+}
+
+export function secondsOf(clusterTime: Timestamp): number {
+  return clusterTime.getHighBitsUnsigned();
+}
+
+export function secondsBefore(clusterTime: Timestamp, seconds: number): Timestamp {
+  return new Timestamp({ t: secondsOf(clusterTime) - seconds, i: 0 });
+}

@@ -1,8 +1,8 @@
-import { MongoServerError, Timestamp, type ClientSession, type Db } from 'mongodb';
+import { MongoServerError, type ClientSession, type Db, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeStream } from '../change-feed/change-stream.js';
 import { changeOf, timeOf } from '../change-feed/change.js';
-import { clusterTimeOf } from '../change-feed/cluster-time.js';
+import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
 
 /** The newest change of a collection, as far as the oplog tells. */
 export interface NewestChange {
@@ -66,9 +66,7 @@ async function newestWithin(
   seconds: number,
   { db, session, collection, upTo }: Search,
 ): Promise<Date | 'none' | 'unknown'> {
-  const start = upTo && {
-    startAtOperationTime: new Timestamp({ t: upTo.getHighBitsUnsigned() - seconds, i: 0 }),
-  };
+  const start = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
   try {
     // Documents would only have to be fetched.
     const options = { ...start, fullDocument: 'default' };

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
+import { newest, secondsOf } from '../../change-feed/cluster-time.js';
 import type { CachedScope } from './cached-scope.js';
-import { HistoryPiece, newest, secondsOf } from './history-piece.js';
+import { HistoryPiece } from './history-piece.js';
 import type { MarketChange } from './market-change.js';
 
 /** How long after a position callers can still be told what is new since then. */

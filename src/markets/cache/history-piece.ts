@@ -1,4 +1,5 @@
 import type { Timestamp } from 'mongodb';
+import { newest, secondsOf } from '../../change-feed/cluster-time.js';
 
 const BYTES_MAX = 8 * 1024 * 1024;
 const SECONDS_MAX = 150;
@@ -43,12 +44,4 @@ export class HistoryPiece {
     }
     return ids;
   }
-}
-
-export function newest(one: Timestamp, other: Timestamp | undefined): Timestamp {
-  return other?.greaterThan(one) ? other : one;
-}
-
-export function secondsOf(clusterTime: Timestamp): number {
-  return clusterTime.getHighBitsUnsigned();
 }

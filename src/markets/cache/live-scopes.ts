@@ -4,12 +4,12 @@ import type { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
+import { newest } from '../../change-feed/cluster-time.js';
 import { Market } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
-import { newest } from './history-piece.js';
 import { MarketHolders } from './market-holders.js';
 
 /** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */

@@ -1,10 +1,11 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
-import { Timestamp } from 'mongodb';
+import type { Timestamp } from 'mongodb';
 import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { changeOf, type ChangeListener, type DocumentChange } from '../../change-feed/change.js';
+import { secondsBefore } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
@@ -99,8 +100,4 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     // Which scopes the market is in after such a change is not known.
     if (change.kind === 'altered') this.history.noteUnknown(clusterTime);
   }
-}
-
-function secondsBefore(clusterTime: Timestamp, seconds: number): Timestamp {
-  return new Timestamp({ t: clusterTime.getHighBitsUnsigned() - seconds, i: 0 });
 }

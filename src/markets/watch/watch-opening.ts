@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { newest } from '../../change-feed/cluster-time.js';
 import { overloaded } from '../../http/overload/overloaded.js';
-import { newest } from '../cache/history-piece.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
