@@ -22,8 +22,6 @@ export interface InitItem {
   readonly isPassing?: true;
 }
 
-export type InitReport = readonly InitItem[];
-
 const IMAGES_SINCE_VERSION = 6;
 const NAMESPACE_EXISTS = 48;
 
@@ -31,7 +29,7 @@ const NAMESPACE_EXISTS = 48;
  * Makes the collections and indexes of the connection's models where they lack, and turns on what the
  * change feed needs. Drops nothing, and goes on where something can't be made.
  */
-export async function initDatabase(connection: Connection): Promise<InitReport> {
+export async function initDatabase(connection: Connection): Promise<InitItem[]> {
   const { db } = connection;
   if (!db) throw new Error('not connected to MongoDB');
   const items: InitItem[] = [];

@@ -32,7 +32,9 @@ export class ReadSlots {
    * @throws Problem `overloaded`
    */
   async run<T>(withinMs: number, read: (waitedMs: number) => Promise<T>): Promise<T> {
-    const waitedMs = this.free > 0 ? this.take() : await this.turn(withinMs);
+    let waitedMs = 0;
+    if (this.free > 0) this.free -= 1;
+    else waitedMs = await this.turn(withinMs);
     const startedAt = performance.now();
     try {
       return await read(waitedMs);
@@ -42,11 +44,7 @@ export class ReadSlots {
     }
   }
 
-  private take(): number {
-    this.free -= 1;
-    return 0;
-  }
-
+  /** @returns the milliseconds until another read passes on its slot */
   private turn(withinMs: number): Promise<number> {
     const longestWaitMs = Math.min(
       withinMs * LONGEST_WAIT_SHARE,
