@@ -42,7 +42,7 @@ export class BoundedReads {
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
     const { readable, worthTrying } = this.topology;
-    // A few may wait for a server that may be found again; more would keep those from their turn whom memory answers.
+    // Without a server as many wait for one as have slots: more would delay requests that memory can answer.
     if (!worthTrying || (!readable && this.slots.areTaken)) throw unavailable();
     const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
     return this.slots.run(serverMs, (waitedMs) =>

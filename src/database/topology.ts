@@ -46,7 +46,7 @@ export class Topology {
         lastWrite: lastWrite?.opTime?.ts,
         namesPrimary: primary !== undefined,
       });
-      this.readAfterTime.advance(clusterTimeOf(reply));
+      this.readAfterTime.advance(signedTimeOf(reply));
     });
   }
 
@@ -93,7 +93,7 @@ export class Topology {
 }
 
 /** A monitor hands the signature's hash over as bytes, which sessions don't take. */
-function clusterTimeOf({ $clusterTime: time }: Document): ClusterTime | undefined {
+function signedTimeOf({ $clusterTime: time }: Document): ClusterTime | undefined {
   if (!time?.signature) return time;
   const { hash, keyId } = time.signature;
   const asBinary = hash instanceof Uint8Array ? new Binary(hash) : hash;
