@@ -8,20 +8,10 @@ import type { Answer } from '../answer.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
-import { REPLACEMENT_CHARACTER } from './id-order.js';
 import { LiveScopes, type ScopeOwner } from './live-scopes.js';
+import { LoadCandidates } from './load-candidates.js';
 import { MARKETS_MAX } from './make-scope.js';
 import { ScopeLoader } from './scope-loader.js';
-
-/** A scope is loaded when it is asked for again this soon, so that one-time look-ups don't push out popular ones. */
-const ASKED_AGAIN_WITHIN_MS = 60_000;
-
-/** The usual size of a scope. As many are noted as asked for as would fit into memory. */
-const USUAL_SCOPE_KB = 48;
-
-/** A scope that is not fit for memory is not tried again for so long. */
-const LEFT_TO_MONGODB_MS = 60_000;
-const LEFT_TO_MONGODB_MAX = 10_000;
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 
@@ -40,11 +30,7 @@ export class MarketCache implements ScopeOwner {
   private readonly logger = new Logger(MarketCache.name);
   private readonly kept: LRUCache<string, Weighed>;
   private readonly loads = new Map<string, Promise<void>>();
-  private readonly asked: LRUCache<string, true>;
-  private readonly leftToMongodb = new LRUCache<string, true>({
-    max: LEFT_TO_MONGODB_MAX,
-    ttl: LEFT_TO_MONGODB_MS,
-  });
+  private readonly candidates: LoadCandidates;
 
   constructor(
     private readonly live: LiveScopes,
@@ -53,10 +39,7 @@ export class MarketCache implements ScopeOwner {
     private readonly config: Config,
   ) {
     const { cacheMaxMb } = config;
-    this.asked = new LRUCache({
-      max: Math.ceil((cacheMaxMb * 1024) / USUAL_SCOPE_KB) + 1,
-      ttl: ASKED_AGAIN_WITHIN_MS,
-    });
+    this.candidates = new LoadCandidates(cacheMaxMb);
     this.kept = new LRUCache<string, Weighed>({
       // 0 would mean that there is no bound.
       maxSize: Math.max(1, cacheMaxMb * 1024 * 1024),
@@ -91,11 +74,7 @@ export class MarketCache implements ScopeOwner {
   async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<Answer | undefined> {
     if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
-    if (this.leftToMongodb.has(key) || key.includes(REPLACEMENT_CHARACTER)) return undefined;
-    if (!this.asked.has(key)) {
-      this.asked.set(key, true);
-      return undefined;
-    }
+    if (!this.candidates.ask(key)) return undefined;
     await (this.loads.get(key) ?? this.startLoad(key, scope));
     return this.recall(scope, query);
   }
@@ -124,7 +103,7 @@ export class MarketCache implements ScopeOwner {
     this.weigh(scope);
     if (this.owns(scope)) return;
     // It is larger than the whole cache.
-    this.leftToMongodb.set(scope.key, true);
+    this.candidates.leaveToMongodb(scope.key);
     this.live.release(scope);
   }
 
@@ -133,7 +112,7 @@ export class MarketCache implements ScopeOwner {
       .load([scope], BOUNDS, (made) => this.keep(made))
       .then((loaded) => {
         const unfit = loaded.get(key)?.unfit;
-        if (unfit && unfit !== 'outdated') this.leftToMongodb.set(key, true);
+        if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(key);
       })
       .catch((error: unknown) => {
         // The page is read from MongoDB instead, which tells its own problem.
