@@ -173,6 +173,18 @@ it('does nothing for those who left while they waited', async () => {
   await service.get(PATH).expect(200);
 });
 
+it('gives back the place of a stream whose client left before it began', async () => {
+  await restart({ limits: { ...LIMITS, inFlight: 1 } });
+  for (let left = 0; left < 10; left += 1) {
+    const socket = connect(service.port, '127.0.0.1');
+    socket.write(aRequest('', `/v1/markets/stream?eventId=left-${left}`));
+    const [, response] = await once(server(), 'request');
+    socket.resetAndDestroy();
+    await once(response, 'close');
+  }
+  expect((await service.get(PATH)).status).toBe(200);
+});
+
 describe('requests that are sent ahead', () => {
   it('do not go before all others', async () => {
     const { pipelined } = LIMITS;
