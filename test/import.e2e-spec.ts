@@ -239,6 +239,14 @@ describe('markets import', () => {
     expect(await storedMarkets(good, alsoGood)).toHaveLength(2);
   });
 
+  it('keeps nothing of an earlier run in the file of rejects', async () => {
+    const rejects = await fileOf('{"reason":"of an earlier run"}\n'.repeat(100));
+    await expect(runImport(['-', '--rejects', rejects], ndjson({}))).resolves.toMatchObject({
+      code: 1,
+    });
+    expect(await readFile(rejects, 'utf8')).not.toContain('of an earlier run');
+  });
+
   it('is done all the same with as many rejects as allowed', async () => {
     const input = ndjson(aRecord(), {}, {});
     await expect(runImport(['-', '--max-rejects', '2'], input)).resolves.toMatchObject({
