@@ -181,6 +181,17 @@ describe('db init', () => {
     });
   });
 
+  it('takes no index that lets duplicates in for the one that does not', async () => {
+    await withDatabase(async (db, run) => {
+      const markets = db.collection('markets');
+      await markets.createIndex({ eventId: 1, provider: 1, marketId: 1 }, { name: 'a' });
+      await expect(run(['db', 'init'])).resolves.toMatchObject({ code: 0 });
+      expect(await markets.indexes()).toContainEqual(
+        expect.objectContaining({ name: 'market_identity', unique: true }),
+      );
+    });
+  });
+
   it('says what duplicates keep from being made, and makes the rest', async () => {
     await withDatabase(async (db, run) => {
       const { provider, eventId, marketId } = aMarket();
