@@ -1,7 +1,7 @@
 import type { CachedScope } from './cached-scope.js';
 import type { OrderedId } from './id-order.js';
 
-/** Which scopes in memory hold a market. They are one or two as a rule, for which a set would be large. */
+/** Which scopes in memory hold a market: one or two as a rule, which take less memory as an array than as a set. */
 export class MarketHolders {
   private readonly byId = new Map<string, readonly CachedScope[]>();
 

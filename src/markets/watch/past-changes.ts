@@ -54,7 +54,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     void this.recent.then(() => this.fill(run, until, ALL_SECONDS));
   }
 
-  /** Waits for the past where a client comes from a time before the feed began. */
+  /** Waits until the recent past is known, where a client's cursor is older than the history. */
   async known({ since, leftMs }: WatchQuestion): Promise<void> {
     const { begin } = this.history;
     if (!since || (begin && !since.lessThan(begin)) || leftMs < ANSWER_MS) return;

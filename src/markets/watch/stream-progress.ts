@@ -43,7 +43,7 @@ export class StreamProgress {
   private caughtUp = 0;
   /** Whether it has got that of all ids, of one state. */
   private isCaughtUp = false;
-  /** Everything up to it was told; until it is caught up: where that began. */
+  /** The client knows everything up to it; while it catches up: where the feed was when that began. */
   private position: Timestamp | undefined;
   private pending: Pending | undefined;
   private lastChangesAt = -Infinity;

@@ -11,7 +11,7 @@ import { checkSizes, type Unavailable } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-/** A scope that changes in a way that can't be followed while it is loaded is loaded again. */
+/** How often scopes are loaded, when changes that can't be followed make each load outdated. */
 const LOADS_MAX = 3;
 
 /** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
