@@ -15,8 +15,8 @@ interface WaitingLookup extends Lookup {
   readonly reject: (error: unknown) => void;
 }
 
-/** Look-ups in one command. More would save little, and make each wait for the others. */
-const TOGETHER_MAX = 8;
+/** Look-ups in one command. With more, MongoDB and the service wait for one another in turns. */
+const TOGETHER_MAX = 4;
 
 /** How a shared command can fail where one for each look-up, with more time, may not. */
 const ASK_ALONE_AFTER = new Set(['database_timeout', 'database_unavailable']);

@@ -1,7 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { REPLACEMENT_CHARACTER } from './id-order.js';
 
-/** A scope is loaded when it is asked for again this soon, so that one-time look-ups don't push out popular ones. */
+/**
+ * A scope is loaded when it is asked for so often, each time this soon after the last: loading one costs some ten
+ * times a page, and of look-ups all over the database some come a second time by chance.
+ */
+const LOADED_AT_ASK = 3;
 const ASKED_AGAIN_WITHIN_MS = 60_000;
 
 /** The usual size of a scope. As many are noted as asked for as would fit into memory. */
@@ -13,7 +17,7 @@ const UNFIT_MAX = 10_000;
 
 /** Which scopes are worth loading: asked for again, and fit for memory as far as is known. */
 export class LoadCandidates {
-  private readonly asked: LRUCache<string, true>;
+  private readonly asked: LRUCache<string, number>;
   private readonly unfit = new LRUCache<string, true>({ max: UNFIT_MAX, ttl: UNFIT_FOR_MS });
 
   constructor(cacheMaxMb: number) {
@@ -24,9 +28,9 @@ export class LoadCandidates {
   /** Notes that a scope is asked for, and says whether it should be loaded for that. */
   ask(key: string): boolean {
     if (this.unfit.has(key) || key.includes(REPLACEMENT_CHARACTER)) return false;
-    if (this.asked.has(key)) return true;
-    this.asked.set(key, true);
-    return false;
+    const times = (this.asked.get(key) ?? 0) + 1;
+    this.asked.set(key, times);
+    return times >= LOADED_AT_ASK;
   }
 
   /** A scope was found unfit: MongoDB answers for a while. */
