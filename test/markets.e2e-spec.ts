@@ -240,8 +240,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
 
     it('is a true test of the source', async () => {
       const path = `${lookup.route}/${newId()}`;
-      await service.get(path).expect(200);
-      await service.get(path).expect(200);
+      for (let times = 0; times < 3; times += 1) await service.get(path).expect(200);
 
       expect(await sourceLogged()).toBe(source === 'memory' ? 'memory' : 'database');
     });
