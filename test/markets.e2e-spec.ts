@@ -493,7 +493,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       const id = newId();
       await storeAll([aMarket({ eventId: id, provider: '\ufffd' })]);
       await insertBroken(service, [aMarket({ eventId: id, provider: '??' })]);
-      // Memory, where there is one, has the event from the second time on.
+      // Memory, where there is one, has the event from the third time on.
       await service.get(`${lookup.route}/${id}`).expect(200);
       await service.get(`${lookup.route}/${id}`).expect(200);
 

@@ -10,15 +10,15 @@ export function monitored(uri: string): string {
   return url.href;
 }
 
-/** The reads that a monitored connection sends to a collection of ours while some work is done. */
-export async function readsDuring(
+/** The commands that a monitored connection sends while some work is done, those of change streams apart. */
+export async function commandsDuring(
   connection: Connection,
   work: () => PromiseLike<unknown>,
-): Promise<Document[]> {
+): Promise<CommandStartedEvent[]> {
   const client = connection.getClient();
-  const reads: Document[] = [];
-  const note = ({ commandName, command }: CommandStartedEvent) => {
-    if (READS.has(commandName) && !isChangeFeed(command)) reads.push(command);
+  const commands: CommandStartedEvent[] = [];
+  const note = (started: CommandStartedEvent) => {
+    if (!isOfChangeStream(started.command)) commands.push(started);
   };
   client.on('commandStarted', note);
   try {
@@ -26,7 +26,16 @@ export async function readsDuring(
   } finally {
     client.off('commandStarted', note);
   }
-  return reads;
+  return commands;
+}
+
+/** The reads among them. */
+export async function readsDuring(
+  connection: Connection,
+  work: () => PromiseLike<unknown>,
+): Promise<Document[]> {
+  const commands = await commandsDuring(connection, work);
+  return commands.filter(({ commandName }) => READS.has(commandName)).map(({ command }) => command);
 }
 
 /** How many look-ups these reads are for: each counts its markets once. */
@@ -43,6 +52,11 @@ export function everyValueOf(value: unknown, name: string): unknown[] {
   ]);
 }
 
-function isChangeFeed({ pipeline }: Document): boolean {
-  return pipeline?.[0]?.$changeStream !== undefined;
+/** What MongoDB says that the cursor of a change stream of a whole database is of. */
+const OF_DATABASE = '$cmd.aggregate';
+
+/** Whether it opens, reads or closes a change stream: the service reads what changed before its start by one. */
+function isOfChangeStream({ pipeline, collection, killCursors }: Document): boolean {
+  const isOpened = pipeline?.[0]?.$changeStream !== undefined;
+  return isOpened || collection === OF_DATABASE || killCursors === OF_DATABASE;
 }

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { REPLACEMENT_CHARACTER } from './id-order.js';
 
 /**
- * A scope is loaded when it is asked for so often, each time this soon after the last: loading one costs some ten
- * times a page, and of look-ups all over the database some come a second time by chance.
+ * A scope is loaded when it is asked for so often, each time this soon after the last: loading one costs
+ * many times a page, and of look-ups all over the database some come a second time by chance.
  */
 const LOADED_AT_ASK = 3;
 const ASKED_AGAIN_WITHIN_MS = 60_000;
