@@ -1,4 +1,4 @@
-// Runs npm scripts side by side, and fails if one of them fails: `node scripts/side-by-side.js types lint`.
+// Runs npm scripts side by side, and fails if one of them fails: `node scripts/side-by-side.js lint build`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
