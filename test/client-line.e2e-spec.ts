@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hedge } from '../clients/typescript/src/hedge.js';
 import { streamEvents } from '../clients/typescript/src/line.js';
@@ -16,7 +17,7 @@ describe('tries beside one another', () => {
     const tries: AbortSignal[] = [];
     const start = (each: AbortSignal) => {
       tries.push(each);
-      return tries.length === 2 ? Promise.resolve('won') : new Promise<string>(() => {});
+      return tries.length === 2 ? Promise.resolve('won') : once(each, 'abort').then(() => 'lost');
     };
     const { signal } = new AbortController();
     expect(await hedge(start, { everyMs: 5, eachMs: 60_000, signal })).toBe('won');
