@@ -556,7 +556,7 @@ it('a stream goes on when the first attempt to load its markets again fails', as
   }
 });
 
-it('a standalone MongoDB: each answer a reset, and no streams', async () => {
+it('a standalone MongoDB: each answer a reset with what meets the filters, and no streams', async () => {
   const mongod = await TestMongod.start({ members: 0 });
   const alone = await createTestApp({ mongodbUri: mongod.uri });
   try {
@@ -567,6 +567,14 @@ it('a standalone MongoDB: each answer a reset, and no streams', async () => {
     expect(body.data).toEqual([group]);
     const again = await alone.get(`/v1/markets/changes?eventId=e&since=${body.meta.cursor}`);
     expect(again.body.data).toEqual([group]);
+    for (const [status, changed] of [
+      ['CLOSED', []],
+      [one?.marketStatus, group.changed],
+    ] as const) {
+      const query = `eventId=e&marketStatus=${status}`;
+      const filtered = await alone.get(`/v1/markets/changes?${query}`).expect(200);
+      expect(filtered.body.data).toEqual([{ ...group, changed }]);
+    }
     const refused = await alone.get('/v1/markets/stream?eventId=e').expect(503);
     expect(refused.body.code).toBe('changes_unavailable');
   } finally {
