@@ -113,6 +113,7 @@ describe('a stream', () => {
   });
 
   it('ends when its time is over, no two at once', async () => {
+    expect([times.livesMs, times.livesVary]).toEqual([3_600_000, 0.1]);
     times.livesMs = 700;
     times.livesVary = 0.5;
     const all = await Promise.all(Array.from({ length: 8 }, () => open(`eventId=a`)));
@@ -124,6 +125,7 @@ describe('a stream', () => {
   });
 
   it('that nobody reads is cut, and others go on', async () => {
+    expect(times.unreadMs).toBe(15_000);
     times.unreadMs = 300;
     const eventId = await anEvent(14, MIB);
     const unread = await open(`eventId=${eventId}`);
