@@ -62,6 +62,7 @@ async function makeKeys(): Promise<Record<string, string>> {
     expired: await create({ expiresInMs: 1 }),
     unknown: generateKey(),
     malformed: `${withMemory.key.slice(0, -1)}!`,
+    part: withMemory.key.slice(20, 28),
   };
 }
 
@@ -150,6 +151,7 @@ const VARIATIONS: readonly Variation[] = [
       'X-Request-Id: mine',
       'X-Request-Id: not sane',
       'X-Request-Id: <good>',
+      'X-Request-Id: x<part>x',
       'Connection: close',
       'Connection: Upgrade\r\nUpgrade: h2c',
       'Expect: 100-continue',
@@ -163,6 +165,7 @@ const VARIATIONS: readonly Variation[] = [
       'X-Forwarded-For: 1.2.3.4',
     ].map((header) => [...BOTH, header]),
   ].map((headers) => ({ headers })),
+  { target: `${PATH}?api_key=<good>`, headers: [HOST, 'X-Request-Id: x<part>x'] },
   { headers: [...BOTH, 'Content-Length: 2'], body: '{}' },
   { headers: [...BOTH, 'Transfer-Encoding: chunked'], body: '2\r\n{}\r\n0\r\n\r\n' },
   { version: 'HTTP/1.0' },
