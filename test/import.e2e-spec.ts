@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -377,42 +377,71 @@ describe('markets import', () => {
     }
   });
 
-  it('changes a market that somebody else makes between its look and its write', async () => {
-    const mongod = await TestMongod.start();
-    const other = await MongoClient.connect(mongod.uri);
-    try {
-      const failPoint = 'hangDuringBatchInsert';
-      const hangInserts = (mode: string) =>
-        other.db('admin').command({ configureFailPoint: failPoint, mode });
-      const record = aRecord();
-      const { count } = await hangInserts('alwaysOn');
-      const importing = importTo(mongod.uri, ['-'], ndjson(record));
-      await other.db('admin').command({
-        waitForFailPoint: failPoint,
-        timesEntered: count + 1,
-        maxTimeMS: 15_000,
-      });
-      const { provider, eventId, marketId } = record;
-      const elsewhere = other.db().collection('markets');
-      await elsewhere.updateOne(
-        { provider, eventId, marketId },
-        { $set: { feed: 7 } },
-        { upsert: true },
-      );
-      await hangInserts('off');
+  describe('between its look and its write', () => {
+    let mongod: TestMongod;
+    let other: MongoClient;
+    let collection: Collection;
 
-      await expect(importing).resolves.toMatchObject({
-        code: 0,
-        report: counts({ read: 1, updated: 1 }),
-      });
-      const stored = await other.db().collection('markets').find().toArray();
-      expect(stored).toEqual([
-        { ...record, _id: expect.anything(), feed: 7, updatedAt: expect.any(Date) },
-      ]);
-    } finally {
+    beforeAll(async () => {
+      mongod = await TestMongod.start();
+      other = await MongoClient.connect(mongod.uri);
+      collection = other.db().collection('markets');
+    });
+
+    beforeEach(async () => {
+      await collection.deleteMany();
+    });
+
+    afterAll(async () => {
       await other.close();
       await mongod.stop();
+    });
+
+    /** Imports records, while somebody else writes once the import has reached the failpoint. */
+    async function importWhile(failPoint: string, records: object[], write: () => Promise<void>) {
+      const admin = other.db('admin');
+      const { count } = await admin.command({ configureFailPoint: failPoint, mode: 'alwaysOn' });
+      const importing = importTo(mongod.uri, ['-'], ndjson(...records));
+      const timesEntered = count + 1;
+      await admin.command({ waitForFailPoint: failPoint, timesEntered, maxTimeMS: 15_000 });
+      await write();
+      await admin.command({ configureFailPoint: failPoint, mode: 'off' });
+      return importing;
     }
+
+    it('changes a market that somebody else makes', async () => {
+      const record = aRecord();
+      const { provider, eventId, marketId } = record;
+      const result = await importWhile('hangDuringBatchInsert', [record], async () => {
+        const update = { $set: { feed: 7 } };
+        await collection.updateOne({ provider, eventId, marketId }, update, { upsert: true });
+      });
+      expect(result).toMatchObject({ code: 0, report: counts({ read: 1, updated: 1 }) });
+      expect(await collection.find().toArray()).toEqual([
+        { ...record, _id: expect.anything(), feed: 7, updatedAt: expect.any(Date) },
+      ]);
+    });
+
+    it('finds out what somebody else makes of stored markets', async () => {
+      const ids = ['alone', 'same', 'other', 'gone'];
+      const record = aRecord();
+      const records = (name: string) => ids.map((marketId) => ({ ...record, marketId, name }));
+      await importTo(mongod.uri, ['-'], ndjson(...records('before')));
+      const theirs = new Date(0);
+      const result = await importWhile('hangDuringBatchUpdate', records('new'), async () => {
+        const write = (marketId: string, name: string) =>
+          collection.findOneAndUpdate({ marketId }, { $set: { name, updatedAt: theirs } });
+        await write('same', 'new');
+        await write('other', 'theirs');
+        await collection.deleteOne({ marketId: 'gone' });
+      });
+      const report = counts({ read: 4, inserted: 1, updated: 2, unchanged: 1 });
+      expect(result).toMatchObject({ code: 0, report });
+      const stored = await collection.find().toArray();
+      expect(stored.map(({ name }) => name)).toEqual(['new', 'new', 'new', 'new']);
+      const untouched = stored.filter(({ updatedAt }) => updatedAt.getTime() === theirs.getTime());
+      expect(untouched.map(({ marketId }) => marketId)).toEqual(['same']);
+    });
   });
 
   it('counts nothing as stored when its connection is cut in place of an answer', async () => {

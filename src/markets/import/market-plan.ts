@@ -11,6 +11,8 @@ export interface MarketPlan {
   readonly changes: number;
   /** One write for all of them, unless nothing changes: right also for a market that somebody else has made meanwhile. */
   readonly write?: AnyBulkWriteOperation;
+  /** The same for a market that is as it was when it was read, else nothing: it costs MongoDB half. */
+  readonly writeAsRead?: AnyBulkWriteOperation;
   /** The whole market, if it is not stored: to insert it costs MongoDB much less. */
   readonly document?: Document;
 }
@@ -51,7 +53,14 @@ export function planMarket(
   const content = Object.fromEntries(contentFields.map(({ name }) => [name, given[name] ?? null]));
   const plan = { changes: changes.length, write: upsert(content, { createdAt, updatedAt, now }) };
   const document = { ...content, createdAt: createdAt ?? now, updatedAt };
-  return stored ? plan : { ...plan, document };
+  if (!stored) return { ...plan, document };
+  const changed = { ...content, ...(createdAt && { createdAt }), updatedAt };
+  return { ...plan, writeAsRead: updateAsRead(stored, changed) };
+}
+
+function updateAsRead({ _id, updatedAt }: Fields, changed: Fields): AnyBulkWriteOperation {
+  const filter = { _id: { $eq: _id }, updatedAt: { $eq: updatedAt ?? null } } as Document;
+  return { updateOne: { filter, update: { $set: changed }, collation: EXACT_COLLATION } };
 }
 
 interface Dates {

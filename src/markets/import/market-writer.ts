@@ -84,16 +84,29 @@ export class MarketWriter {
   }
 
   private async change(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
+    let modified = await this.changeAsRead(markets);
+    if (modified === markets.length) {
+      for (const market of markets) tally.count(market, 'updated');
+      return;
+    }
     const writes = markets.flatMap(({ write }) => write ?? []);
     const { result, errors } = await bulkWrite(this.markets, writes);
     const errorAt = new Map(errors.map((error) => [error.index, error]));
-    let modified = result.modifiedCount;
+    modified += result.modifiedCount;
     for (const [index, market] of markets.entries()) {
       const error = errorAt.get(index);
       if (error) tally.refuse(market, refusalOf(error));
       else if (index in result.upsertedIds) tally.count(market, 'inserted');
       else tally.count(market, modified-- > 0 ? 'updated' : 'unchanged');
     }
+  }
+
+  /** Changes those that nobody else has changed since they were read; resolves with their number. */
+  private async changeAsRead(markets: readonly MarketWrite[]): Promise<number> {
+    const writes = markets.flatMap(({ writeAsRead }) => writeAsRead ?? []);
+    if (writes.length === 0) return 0;
+    const { result } = await bulkWrite(this.markets, writes);
+    return result.modifiedCount;
   }
 }
 

@@ -27,7 +27,8 @@ export async function findStored(
     eventId,
     marketId: { $in: marketIds },
   }));
-  const projection = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
+  const names = [...contentFields.map(({ name }) => name), 'updatedAt'];
+  const projection = Object.fromEntries(names.map((name) => [name, 1]));
   const found = markets.find(
     { $or: filter },
     {
