@@ -96,6 +96,32 @@ describe('a page', () => {
   });
 });
 
+it('changes since a cursor are only what is new', async () => {
+  const { connection } = service.database;
+  const [market, other] = [aMarket(), aMarket()];
+  await store(connection, market, other);
+  const query = { fixtureId: [market.fixtureId, other.fixtureId], marketStatus: 'OPEN' };
+  const { groups, cursor } = await client.changes(query);
+  expect(groups.map(({ changed }) => changed.length)).toEqual([1, 1]);
+  expect((await client.changes({ ...query, since: cursor })).groups).toEqual([]);
+
+  await connection
+    .collection('markets')
+    .updateOne({ marketId: other.marketId }, { $set: { name: 'new' } });
+  const news = await client.changes({ ...query, since: cursor });
+  const { fixtureId } = other;
+  expect(news.groups).toMatchObject([{ fixtureId, reset: false, changed: [{ name: 'new' }] }]);
+  expect(news.ageMs).toBeLessThan(2_000);
+});
+
+it('an id that can not be sent is told at once, not asked for as another', async () => {
+  const fixtureId = 'half a pair \ud800';
+  await expect(client.byFixture(fixtureId)).rejects.toThrow(URIError);
+  await expect(client.changes({ fixtureId })).rejects.toThrow(URIError);
+  const watch = client.watch({ fixtureId })[Symbol.asyncIterator]();
+  await expect(watch.next()).rejects.toThrow(URIError);
+});
+
 it('an id that is missing is told at once, not taken for a word', async () => {
   const missing = undefined as unknown as string;
   for (const ask of [

@@ -47,8 +47,8 @@ export class MarketsClient {
 
   /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */
   async changes(
-    query: WatchQuery,
-    { since, ...options }: CallOptions & { readonly since?: string } = {},
+    query: WatchQuery & { readonly since?: string },
+    options?: CallOptions,
   ): Promise<{
     readonly groups: readonly Group[];
     readonly cursor: string;
@@ -57,7 +57,7 @@ export class MarketsClient {
     const answer = await this.#transport.json<{
       data: Group[];
       meta: { cursor: string; ageMs: number };
-    }>('v1/markets/changes', { ...query, since }, options);
+    }>('v1/markets/changes', { ...query }, options);
     return { groups: answer.data, ...answer.meta };
   }
 

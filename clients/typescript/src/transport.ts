@@ -86,11 +86,13 @@ export class Transport {
     throw await MarketsProblem.of(response);
   }
 
+  /** @throws URIError for half a surrogate pair: `searchParams` would ask for another id in its place */
   url(path: string, query: Record<string, QueryValue>): string {
     const url = new URL(path, this.#base);
-    for (const [name, value] of Object.entries(query)) {
-      for (const each of [value ?? []].flat()) url.searchParams.append(name, String(each));
-    }
+    const parts = Object.entries(query).flatMap(([name, value]) =>
+      [value ?? []].flat().map((each) => `${name}=${encodeURIComponent(each)}`),
+    );
+    url.search = parts.join('&');
     return url.href;
   }
 
