@@ -48,7 +48,11 @@ export function notFound(): Problem {
 }
 
 export function methodNotAllowed(allowed = ['GET', 'HEAD']): Problem {
-  return new Problem('method_not_allowed', `Only ${allowed.join(' and ')} are offered here.`, {
-    headers: { Allow: allowed.join(', ') },
-  });
+  return new Problem(
+    'method_not_allowed',
+    `Only ${allowed.join(' and ')} requests are served here.`,
+    {
+      headers: { Allow: allowed.join(', ') },
+    },
+  );
 }
