@@ -53,10 +53,15 @@ it('defaults are values that the settings may be given', async () => {
   expect(loadConfig(Object.fromEntries(defaults))).toEqual(new Config());
 });
 
-it.each(['a.b', 'a%20b', 'a$b'])('a database can not be named %s', (name) => {
+it.each(['a.b', 'a%20b', 'a$b', 'ä'.repeat(32)])('a database can not be named %s', (name) => {
   expect(() => loadConfig({ MONGODB_URI: `mongodb://127.0.0.1/${name}` })).toThrow(
     'MONGODB_URI must name a database',
   );
+});
+
+it('a database can have a name of 63 bytes', () => {
+  const mongodbUri = `mongodb://127.0.0.1/${'d'.repeat(63)}`;
+  expect(loadConfig({ MONGODB_URI: mongodbUri })).toMatchObject({ mongodbUri });
 });
 
 it.each([

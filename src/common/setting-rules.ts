@@ -27,6 +27,7 @@ export function boolean(text: string): boolean {
 
 /** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
 const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
+const DATABASE_NAME_BYTES = 63;
 
 export function mongodbUri(text: string): string {
   let client: MongoClient;
@@ -36,8 +37,11 @@ export function mongodbUri(text: string): string {
   } catch {
     throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
   }
-  if (NOT_IN_DATABASE_NAMES.test(client.options.dbName)) {
-    throw new SettingFault('must name a database as MongoDB allows: without . $ / \\ or spaces');
+  const { dbName } = client.options;
+  if (NOT_IN_DATABASE_NAMES.test(dbName) || Buffer.byteLength(dbName) > DATABASE_NAME_BYTES) {
+    throw new SettingFault(
+      'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces',
+    );
   }
   return text;
 }
