@@ -8,6 +8,7 @@ import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { PackedClient } from './packed-client.js';
+import { until } from './until.js';
 
 let service: TestApp;
 let packed: PackedClient;
@@ -108,10 +109,14 @@ it('changes since a cursor are only what is new', async () => {
   await connection
     .collection('markets')
     .updateOne({ marketId: other.marketId }, { $set: { name: 'new' } });
-  const news = await client.changes({ ...query, since: cursor });
+  let news: Awaited<ReturnType<typeof client.changes>> | undefined;
+  await until(async () => {
+    news = await client.changes({ ...query, since: cursor });
+    return news.groups.length > 0;
+  });
   const { fixtureId } = other;
-  expect(news.groups).toMatchObject([{ fixtureId, reset: false, changed: [{ name: 'new' }] }]);
-  expect(news.ageMs).toBeLessThan(2_000);
+  expect(news?.groups).toMatchObject([{ fixtureId, reset: false, changed: [{ name: 'new' }] }]);
+  expect(news?.ageMs).toBeLessThan(2_000);
 });
 
 it('an id that can not be sent is told at once, not asked for as another', async () => {
