@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** The cable between client and service: it can be pulled, fall silent, or lie behind a proxy that gathers. */
+/** The cable between client and service: it can be pulled, fall silent, be slow, or lie behind a proxy that gathers. */
 export class Line {
   private readonly sockets = new Set<Socket>();
   private readonly lost = new WeakSet<Socket>();
@@ -9,6 +9,8 @@ export class Line {
   pulled = false;
   /** As much of each stream comes through; the rest is held, as by a proxy that gathers whole answers. */
   streamBytes = Infinity;
+  /** How long what the service sends is under way. Milliseconds. */
+  underWayMs = 0;
 
   private constructor(
     private readonly server: Server,
@@ -63,7 +65,9 @@ export class Line {
     });
     service.on('data', (chunk: Buffer) => {
       if (this.lost.has(service) || left <= 0) return;
-      caller.write(chunk.subarray(0, left));
+      const part = chunk.subarray(0, left);
+      if (this.underWayMs === 0) caller.write(part);
+      else setTimeout(() => caller.write(part), this.underWayMs);
       left -= chunk.length;
     });
   }

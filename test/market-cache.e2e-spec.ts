@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
@@ -11,11 +12,15 @@ import { MarketsService } from '../src/markets/markets.service.js';
 import { scopeKey, type Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
+import { Line } from './line.js';
 import { idleCursors, onceIndexesAreBuilt } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 
 const PAGE = { page: 1, take: 100 };
+
+/** How soon a change shows in every answer. */
+const PROMISED_MS = 250;
 
 interface Shown {
   readonly source: 'memory' | 'database';
@@ -73,10 +78,9 @@ class Bench {
     return shown;
   }
 
-  /** Resolves when the feed has told all that is written by now. */
-  async told(): Promise<void> {
-    const now = performance.now();
-    await until(() => performance.now() - this.feed.ageMs >= now);
+  /** As `allTold`. */
+  told(): Promise<void> {
+    return allTold(this.feed);
   }
 
   async failPoint(name: string, mode: string | object, data: object = {}): Promise<void> {
@@ -102,6 +106,12 @@ class Bench {
   }
 }
 
+/** Resolves when the feed has told all that is written by now: just after an answer of MongoDB has come. */
+async function allTold(feed: ChangeFeed): Promise<void> {
+  const now = performance.now();
+  await until(() => performance.now() - feed.ageMs >= now);
+}
+
 /** A market as any writer may store it. */
 function stored(fields: object = {}): Document {
   return { ...aMarket(), ...fields };
@@ -110,7 +120,7 @@ function stored(fields: object = {}): Document {
 /** The first of the two markets that an event has in these tests. */
 const one = (id: string) => ({ eventId: id, name: 'a' });
 
-const namesOf = ({ data }: Shown) => data.map(({ name }) => name);
+const namesOf = ({ data }: Pick<Shown, 'data'>) => data.map(({ name }) => name);
 
 describe('MarketCache', () => {
   let bench: Bench;
@@ -412,6 +422,41 @@ describe('MarketCache', () => {
       expect(namesOf(await bench.popularise(scope))).toEqual(['first']);
     });
   });
+});
+
+it('a slow line to MongoDB: an answer that told nothing new when it was sent proves nothing when it arrives', async () => {
+  const mongod = await TestMongod.start();
+  const line = await Line.to(Number(mongod.ports[0]));
+  const address = `${line.url.replace('http', 'mongodb')}/test?directConnection=true`;
+  const service = await createTestApp({ mongodbUri: address });
+  const client = new MongoClient(mongod.uri);
+  const markets = client.db('test').collection('markets');
+  const eventId = randomUUID();
+  const names = async () => {
+    const { body } = await service.get(`/v1/markets/market/provider/${eventId}`).expect(200);
+    return namesOf(body);
+  };
+  try {
+    await markets.insertOne(stored({ eventId, name: 'old' }));
+    await until(async () => {
+      await names();
+      return service.app.get(MarketCache).count === 1;
+    });
+    line.underWayMs = 220;
+    for (const name of ['one', 'two', 'three']) {
+      await allTold(service.app.get(ChangeFeed));
+      // The next answer to the feed is half-way then, and arrives before the look-up.
+      await delay(130);
+      await markets.updateOne({ eventId }, { $set: { name } });
+      await delay(PROMISED_MS);
+      expect(await names()).toEqual([name]);
+    }
+  } finally {
+    await service.close();
+    await client.close();
+    line.close();
+    await mongod.stop();
+  }
 });
 
 describe('(c) data and meta of one state', () => {
