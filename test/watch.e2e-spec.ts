@@ -94,7 +94,7 @@ const tells =
   ({ data }: StreamEvent) =>
     data.data?.[0]?.changed.some(({ name }) => name === wanted) === true;
 
-const shown = (market: object) => JSON.parse(JSON.stringify(market));
+const shown = (market: object = {}) => JSON.parse(JSON.stringify(market));
 
 describe('GET /v1/markets/changes', () => {
   it('is the bulk look-up: a group for each id in the order asked', async () => {
@@ -110,6 +110,17 @@ describe('GET /v1/markets/changes', () => {
       ],
       meta: { cursor: expect.stringMatching(/^[\w-]{1,256}$/), ageMs: expect.any(Number) },
     });
+  });
+
+  it('shows no market any more that was deleted, though it was asked for before', async () => {
+    const fixtureId = randomUUID();
+    const [first, second] = await stored({ fixtureId }, { fixtureId });
+    const group = { fixtureId, reset: true, removed: [] };
+    const all = await changes(`fixtureId=${fixtureId}`);
+    expect(all.data).toEqual([{ ...group, changed: [first, second].map(shown) }]);
+    await markets().deleteOne({ _id: first?._id as never });
+    const rest = await changes(`fixtureId=${fixtureId}`);
+    expect(rest.data).toEqual([{ ...group, changed: [second].map(shown) }]);
   });
 
   it('tells with a cursor only what is new since', async () => {
@@ -575,6 +586,13 @@ it('a standalone MongoDB: each answer a reset with what meets the filters, and n
       const filtered = await alone.get(`/v1/markets/changes?${query}`).expect(200);
       expect(filtered.body.data).toEqual([{ ...group, changed }]);
     }
+    // What is written while MongoDB is read may be missing.
+    const readMs = 200;
+    const slow = { failCommands: ['find'], blockConnection: true, blockTimeMS: readMs };
+    await setFailCommand(mongod, 'alwaysOn', slow);
+    const late = await alone.get('/v1/markets/changes?eventId=e').expect(200);
+    await setFailCommand(mongod, 'off');
+    expect(late.body.meta.ageMs).toBeGreaterThanOrEqual(readMs);
     const refused = await alone.get('/v1/markets/stream?eventId=e').expect(503);
     expect(refused.body.code).toBe('changes_unavailable');
   } finally {
