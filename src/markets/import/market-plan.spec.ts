@@ -86,7 +86,10 @@ describe('planMarket', () => {
       aRecord({ name: 'Second', updatedAt: EARLIER }),
       aRecord({ name: 'Second' }),
     ];
-    expect(planMarket(records, undefined, NOW).changes).toBe(2);
+    const { changes, document } = planMarket(records, undefined, NOW);
+    expect(changes).toBe(2);
+    // As if each had been written by itself.
+    expect(document).toMatchObject({ name: 'Second', createdAt: EARLIER, updatedAt: EARLIER });
   });
 
   it('writes nothing when the last of several records is stored', () => {
