@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { EventStream, type StreamListener } from '../../bench/watch/event-stream.js';
 import { aRecord, ndjson } from '../imports.js';
+import { onMember } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { resultOf, startCli } from '../run-cli.js';
 import { startProcess, type ServiceProcess } from '../services.js';
@@ -31,6 +32,7 @@ let service: ServiceProcess;
 
 beforeAll(async () => {
   mongod = await TestMongod.start();
+  await onMember(mongod, 0, takeUsualSizes);
   service = await startProcess(mongod.uri);
 });
 
@@ -38,6 +40,17 @@ afterAll(async () => {
   await service.stop();
   await mongod.stop();
 });
+
+/**
+ * The smallest oplog that MongoDB takes by itself, and the cache of a small server. With the oplog of the embedded one
+ * MongoDB soon has to delete an image for each that it writes.
+ */
+async function takeUsualSizes(client: MongoClient): Promise<void> {
+  const admin = client.db('admin');
+  await admin.command({ replSetResizeOplog: 1, size: 990 });
+  const wiredTigerEngineRuntimeConfig = 'cache_size=1GB';
+  await admin.command({ setParameter: 1, wiredTigerEngineRuntimeConfig });
+}
 
 function lineOf(number: number): string {
   const market = number % MARKETS;

@@ -187,6 +187,35 @@ describe('secondaries that lag', () => {
   );
 
   it(
+    'answer nothing old where no member knows a primary; those that do not lag answer',
+    async () => {
+      const stored = await storeServed();
+      const [lagging = 0] = secondaries();
+      for (const index of secondaries()) await onMember(mongod, index, freeze);
+      await setLag('alwaysOn', [lagging]);
+      await stored.change();
+      await onMember(mongod, primary, stepDown);
+      await delay(2_000);
+
+      const prices = [];
+      const statuses = new Set<number>();
+      for (let look = 0; look < 20; look += 1) {
+        prices.push(await priceOf(stored.path));
+        statuses.add(await statusWith(stored.key, stored.path));
+        await delay(50);
+      }
+      expect(prices).not.toContain(OLD);
+      expect(prices.filter((price) => price === NEW).length).toBeGreaterThan(prices.length / 2);
+      expect(statuses).not.toContain(200);
+
+      await setLag('off', [lagging]);
+      for (const index of secondaries()) await onMember(mongod, index, unfreeze);
+      await writable(mongod);
+    },
+    START_MS,
+  );
+
+  it(
     'make for 503, when no other can be reached',
     async () => {
       const stored = await storeServed();
