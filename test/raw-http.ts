@@ -47,7 +47,7 @@ export async function sendTogether(
   return answers.flat();
 }
 
-/** Connections that the server has taken. */
+/** Connections that the server has taken and both ends know of, so that what is written is sent at once. */
 export async function openSockets(server: Server, count: number): Promise<Socket[]> {
   const { port } = server.address() as AddressInfo;
   const taken = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ export async function openSockets(server: Server, count: number): Promise<Socket
     server.on('connection', take);
   });
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
-  await taken;
+  await Promise.all([taken, ...sockets.map((socket) => once(socket, 'connect'))]);
   return sockets;
 }
 
