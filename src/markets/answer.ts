@@ -10,7 +10,7 @@ export class Answer extends JsonBody {
     body: Buffer,
     readonly items: number,
   ) {
-    super(body);
+    super([body]);
     // Weak, since the same tag stands for the compressed forms of the body.
     this.etag = `W/"${hash('sha1', body, 'base64url')}"`;
   }

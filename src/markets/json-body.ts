@@ -42,16 +42,33 @@ interface Compressed {
   asked: number;
 }
 
+/** In bytes. */
+export function lengthOf(parts: readonly Buffer[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
 /** The finished body of an answer. */
 export class JsonBody {
   private readonly compressed = new Map<Compression, Compressed>();
   private compressedBytes = 0;
 
-  constructor(readonly body: Buffer) {}
+  /** In bytes, not compressed. */
+  readonly length: number;
+
+  /** @param parts the body, piece by piece: to copy them together costs more than to send them */
+  constructor(readonly parts: readonly Buffer[]) {
+    this.length = lengthOf(parts);
+  }
+
+  /** The body in one piece. */
+  get body(): Buffer {
+    const [first] = this.parts;
+    return first && this.parts.length === 1 ? first : Buffer.concat(this.parts);
+  }
 
   /** Memory that its bodies take. */
   get bytes(): number {
-    return this.body.length + this.compressedBytes;
+    return this.length + this.compressedBytes;
   }
 
   /** The body compressed, at once if that was done before. */
@@ -68,7 +85,7 @@ export class JsonBody {
 
   private begin(by: Compression): Compressed {
     const { atOnce, later } = compressors[by];
-    const isSmall = this.body.length <= AT_ONCE_BYTES;
+    const isSmall = this.length <= AT_ONCE_BYTES;
     const body = isSmall ? atOnce(this.body, QUICK) : later(this.body, QUICK);
     const form: Compressed = { body, bytes: 0, asked: 0 };
     this.compressed.set(by, form);

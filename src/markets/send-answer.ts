@@ -5,7 +5,7 @@ import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
-import type { Compression, JsonBody } from './json-body.js';
+import { lengthOf, type Compression, type JsonBody } from './json-body.js';
 
 /** Smaller bodies are not worth the work. */
 const COMPRESS_FROM_BYTES = 1_024;
@@ -61,28 +61,38 @@ export function sendBody(
   headers: HeaderList,
 ): void | Promise<void> {
   const encoding = negotiate(request, json);
-  if (encoding === 'identity') return write(request, response, json.body, headers);
+  if (encoding === 'identity') return write(request, response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
   const body = json.compress(encoding);
-  if (Buffer.isBuffer(body)) return write(request, response, body, encodedHeaders);
-  return body.then((done) => write(request, response, done, encodedHeaders));
+  if (Buffer.isBuffer(body)) return write(request, response, [body], encodedHeaders);
+  return body.then((done) => write(request, response, [done], encodedHeaders));
 }
 
-function write(request: ApiRequest, response: Response, body: Buffer, headers: HeaderList): void {
+function write(
+  request: ApiRequest,
+  response: Response,
+  parts: readonly Buffer[],
+  headers: HeaderList,
+): void {
   response.writeHead(200, [
     ...answerHeaderList(request),
     ...headers,
     'Content-Type',
     'application/json; charset=utf-8',
     'Content-Length',
-    String(body.length),
+    String(lengthOf(parts)),
   ]);
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  for (const part of parts.slice(0, -1)) response.write(part);
+  response.end(parts.at(-1));
 }
 
-function negotiate({ headers }: ApiRequest, { body }: JsonBody): Compression | 'identity' {
+function negotiate({ headers }: ApiRequest, { length }: JsonBody): Compression | 'identity' {
   const accepted = headers['accept-encoding'];
-  if (body.length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
+  if (length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
     return 'identity';
   }
   const known = choices.get(accepted);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { JsonBody } from '../json-body.js';
 import { withGroups } from './group.js';
 import { ResetReader, type WatchState } from './reset-reader.js';
 import { WatchGroups } from './watch-groups.js';
@@ -20,13 +21,13 @@ export class ChangesService {
    * The body of an answer.
    * @throws Problem when there are too many markets, or neither memory nor MongoDB can answer
    */
-  async answer(question: WatchQuestion): Promise<Buffer> {
+  async answer(question: WatchQuestion): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);
     const fromMemory = unavailable ? undefined : this.fromMemory(question);
     const { groups, position, ageMs } = fromMemory ?? (await this.reader.read(question));
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
-    return withGroups('', groups, `,"meta":${meta}}`);
+    return new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
   }
 
   /** @returns undefined when the feed fell behind, or a scope was lost, since the opening */

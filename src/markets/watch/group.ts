@@ -41,10 +41,10 @@ export function resetGroup(scope: Scope, markets: readonly string[]): Buffer {
   return groupOf(scope, true, markets, []);
 }
 
-/** `{"data":[…]` of an answer or an event, with what comes before and after. */
-export function withGroups(before: string, groups: readonly Buffer[], after: string): Buffer {
+/** `{"data":[…]` of an answer or an event, with what comes before and after, piece by piece. */
+export function withGroups(before: string, groups: readonly Buffer[], after: string): Buffer[] {
   const parts = groups.flatMap((group, index) => (index === 0 ? [group] : [COMMA, group]));
-  return Buffer.concat([Buffer.from(`${before}{"data":[`), ...parts, Buffer.from(`]${after}`)]);
+  return [Buffer.from(`${before}{"data":[`), ...parts, Buffer.from(`]${after}`)];
 }
 
 /** @param changed markets as JSON text */

@@ -12,7 +12,7 @@ export type StreamEnd = (typeof STREAM_ENDS)[number];
 export const streamEvents = {
   retry: (ms: number) => `retry: ${ms}\n`,
   changes: (groups: readonly Buffer[], cursor?: string) =>
-    withGroups(beforeData('changes', cursor), groups, '}\n\n'),
+    Buffer.concat(withGroups(beforeData('changes', cursor), groups, '}\n\n')),
   current: (ageMs: number, cursor: string) => event('current', ageText(ageMs), cursor),
   late: (ageMs: number) => event('late', ageText(ageMs)),
   end: (reason: EndReason) => event('end', JSON.stringify({ reason })),

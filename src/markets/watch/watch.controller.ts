@@ -4,7 +4,6 @@ import type { Response } from 'express';
 import { RequestLimit } from '../../api-keys/request-limit.js';
 import type { ApiRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
-import { JsonBody } from '../json-body.js';
 import { sendBody } from '../send-answer.js';
 import { ApiChanges, ApiStream } from './api-watch.decorator.js';
 import { ChangesService } from './changes.service.js';
@@ -31,7 +30,7 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const body = await this.changes.answer(await this.accept(request, query, query.since));
-    await sendBody(request, response, new JsonBody(body), ['Cache-Control', 'private, no-store']);
+    await sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
   }
 
   @Get('stream')
