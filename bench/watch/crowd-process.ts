@@ -15,7 +15,8 @@ const isThere = () => [...streams].every((stream) => stream.isWhole);
 async function open({ key, port, returnTo, paths }: OpenOrder): Promise<void> {
   for (let start = 0; start < paths.length; start += OPENED_AT_ONCE) {
     for (const path of paths.slice(start, start + OPENED_AT_ONCE)) {
-      const context = { tally: () => tally, arrived: (data: string) => writer.arrived(data) };
+      const told = new Set<string>();
+      const context = { tally: () => tally, arrived: (data: string) => writer.arrived(data, told) };
       streams.add(new CrowdStream({ port, key, path, returnTo }, context));
     }
     while (!isThere()) await delay(2);

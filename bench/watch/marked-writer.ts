@@ -39,12 +39,16 @@ export class MarkedWriter {
     await client.close();
   }
 
-  /** @param data of an event that has just arrived */
-  arrived(data: string): void {
+  /**
+   * @param data of an event that has just arrived
+   * @param told the marks that this stream has told: another change of the same market tells its mark again
+   */
+  arrived(data: string, told: Set<string>): void {
     const now = performance.now();
-    for (const [, number] of data.matchAll(MARK)) {
+    for (const [, number = ''] of data.matchAll(MARK)) {
       const write = this.writes[Number(number)];
-      if (!write) continue;
+      if (!write || told.has(number)) continue;
+      told.add(number);
       this.sinceBegun.push(now - write.begunAt);
       this.sinceAcknowledged.push(now - (write.acknowledgedAt ?? now));
     }
