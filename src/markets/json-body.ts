@@ -97,7 +97,8 @@ export class JsonBody {
   private keep(form: Compressed, done: Buffer): void {
     this.compressedBytes += done.length - form.bytes;
     form.bytes = done.length;
-    form.body = done;
+    // A copy: zlib's buffer takes 16 kB, however little is in it.
+    form.body = Buffer.from(done);
   }
 }
 
