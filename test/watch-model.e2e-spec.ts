@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import type { Market } from '../src/markets/market.schema.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { initDatabase } from '../src/database/init.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { setFailCommand } from './mongo-admin.js';
@@ -32,6 +34,7 @@ beforeAll(async () => {
   mongod = await TestMongod.start();
   client = await new MongoClient(mongod.uri).connect();
   replicas = [await aReplica(true), await aReplica()];
+  await made();
 });
 afterAll(async () => {
   for (const replica of replicas) await replica.close();
@@ -40,6 +43,14 @@ afterAll(async () => {
 });
 
 const markets = (): Collection => client.db().collection('markets');
+
+/** Resolves when every replica knows that the collection was made: resumes from before that begin with a reset. */
+async function made(): Promise<void> {
+  for (const { database } of replicas) await initDatabase(database.connection);
+  const now = performance.now();
+  const hasTold = ({ app }: TestApp) => performance.now() - app.get(ChangeFeed).ageMs >= now;
+  await until(() => replicas.every(hasTold));
+}
 
 const isCurrent = ({ event }: StreamEvent) => event === 'current';
 
@@ -325,6 +336,7 @@ it('whatever is written, whoever is cut off and goes on elsewhere: callers have 
       .db()
       .createCollection('markets', images)
       .catch(() => undefined);
+    await made();
     for (const caller of callers) caller.mayBeReset = true;
   }
   // A reset is always right, and would hide a gap: where all is known there is none.

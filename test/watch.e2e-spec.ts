@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Timestamp, UUID, type Collection } from 'mongodb';
+import { ObjectId, Timestamp, UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
@@ -151,6 +151,20 @@ describe('GET /v1/markets/changes', () => {
   });
 });
 
+it('two markets whose ids have the same text: the one that is still there is not removed', async () => {
+  const eventId = randomUUID();
+  const _id = new ObjectId();
+  const ids = [_id, String(_id)];
+  await markets().insertMany(
+    ids.map((each) => ({ ...aMarket({ eventId }), _id: each })) as never[],
+  );
+  const { meta } = await changes(`eventId=${eventId}`);
+  await markets().deleteOne({ _id: _id as never });
+  const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
+  const changed = [expect.objectContaining({ _id: String(_id) })];
+  expect(data).toEqual([{ eventId, reset: false, changed, removed: [] }]);
+});
+
 describe('both', () => {
   it('refuse what is no cursor, and name where it stood', async () => {
     const query = `eventId=${randomUUID()}`;
@@ -232,6 +246,28 @@ describe('GET /v1/markets/changes, resets:', () => {
       expect(body.data).toEqual(reset);
     } finally {
       await restarted.close();
+    }
+  });
+
+  it('a cursor from before the collection was made, as by a restore, or of another database', async () => {
+    const eventId = randomUUID();
+    const { operationTime } = await service.database.connection.db!.command({ ping: 1 });
+    const first = await createTestApp();
+    const { mongodbUri } = first.config;
+    await initDatabase(first.database.connection);
+    const restored = await restart({ mongodbUri });
+    try {
+      const { meta } = await changes(`eventId=${eventId}`);
+      const { name } = restored.database.connection;
+      const watch = new Watch([{ eventId }], {}, `${name}.markets`);
+      for (const cursor of [watch.cursorAt(operationTime), meta.cursor]) {
+        const path = `/v1/markets/changes?eventId=${eventId}&since=${cursor}`;
+        const { body } = await restored.get(path).expect(200);
+        expect(body.data).toEqual([{ eventId, reset: true, changed: [], removed: [] }]);
+      }
+    } finally {
+      await restored.close();
+      await first.close();
     }
   });
 

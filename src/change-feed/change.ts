@@ -16,7 +16,7 @@ export type DocumentChange = {
 /** One thing that happened to a watched collection. */
 export type Change =
   | DocumentChange
-  /** The collection was dropped, renamed or put in place of another: nothing known of it holds. */
+  /** The collection was made, dropped, renamed or put in place of another: nothing known of it holds. */
   | { readonly kind: 'replaced' };
 
 /** All changes to one collection with the same cluster time: seen together or not at all. */
@@ -71,6 +71,7 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
       return { kind: 'altered', ...known, fields: event.updateDescription?.updatedFields ?? {} };
     case 'delete':
       return { kind: 'deleted', ...known };
+    case 'create':
     case 'drop':
     case 'rename':
       return { kind: 'replaced' };

@@ -25,15 +25,19 @@ export function groupSince(
     });
   }
   const changed: string[] = [];
-  const removed: string[] = [];
+  const removed = new Set<string>();
   for (const idKey of idKeys) {
     const market = scope.get(idOfKey(idKey));
     if (market && meetsAll(market.filtered, conditions)) changed.push(market.json);
     // One that did not meet the filters at the position either was never sent to the client.
-    else if (!market || market.filteredSince.greaterThan(position)) removed.push(textOfKey(idKey));
+    else if (!market || market.filteredSince.greaterThan(position)) removed.add(textOfKey(idKey));
   }
-  if (changed.length + removed.length === 0) return undefined;
-  return groupOf(scope.scope, false, changed, removed);
+  // Ids of different types may have the same text: a market that is still there is not removed.
+  for (const { id, json } of removed.size > 0 ? scope.matching(conditions) : []) {
+    if (removed.delete(textOfKey(id.key)) && !idKeys.has(id.key)) changed.push(json);
+  }
+  if (changed.length + removed.size === 0) return undefined;
+  return groupOf(scope.scope, false, changed, [...removed]);
 }
 
 /** A group with all markets of a scope, each as JSON text. */

@@ -30,7 +30,8 @@ export async function* readPastEvents(
 ): AsyncGenerator<readonly ChangeEvent[]> {
   const session = connection.getClient().startSession({ causalConsistency: false });
   try {
-    const start = { startAtOperationTime: from };
+    // Expanded events tell that the collection was made: what a cursor from before that stands for was elsewhere.
+    const start = { startAtOperationTime: from, showExpandedEvents: true };
     const stream = await ChangeStream.open(db, session, [collection], start, SHAPE);
     try {
       let batch = stream.first;

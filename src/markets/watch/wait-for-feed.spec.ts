@@ -23,3 +23,11 @@ it('waits for none that has failed to', async () => {
   feed.isStarting = false;
   expect(await reached).toBe(false);
 });
+
+it('does not wait long for what is in the future', async () => {
+  const after = new Timestamp({ t: 3_600, i: 1 });
+  const since = performance.now();
+  const question = { leftMs: 1_800 };
+  await expect(waitForFeed(begun as ChangeFeed, after, question)).rejects.toThrow('behind');
+  expect(performance.now() - since).toBeLessThan(1_000);
+});

@@ -9,6 +9,9 @@ const CHECK_EVERY_MS = 10;
 /** How long a feed that has fallen behind is waited for. Milliseconds. */
 const LATE_MAX_MS = 300;
 
+/** How long a position that a current feed has not reached is waited for. Milliseconds. */
+const AHEAD_MAX_MS = 500;
+
 /** A feed that is starting is waited for longer, so that clients can resume. Milliseconds. */
 const STARTING_MAX_MS = 1_000;
 
@@ -23,13 +26,17 @@ export async function waitForFeed(
   question: Pick<WatchQuestion, 'leftMs'>,
 ): Promise<boolean> {
   const since = performance.now();
+  let lateUntil = since;
   for (;;) {
-    const waited = performance.now() - since;
+    const now = performance.now();
+    const waited = now - since;
+    if (!feed.isCurrent) lateUntil = now;
     const isBehind = after !== undefined && !hasReached(feed.position, after);
     if (feed.isCurrent && !isBehind) return true;
     if (feed.isStarting && waited > STARTING_MAX_MS) return false;
     if (!feed.isStarting && feed.standing.state === 'blind') return false;
-    if (isBehind && question.leftMs < 0) throw behindCursor();
+    // What a current feed does not reach soon is in the future: who waits for it keeps others from being answered.
+    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS)) throw behindCursor();
     if (!isBehind && !feed.isStarting && waited > LATE_MAX_MS) return false;
     await delay(CHECK_EVERY_MS);
   }

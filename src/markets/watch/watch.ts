@@ -13,21 +13,23 @@ export class Watch {
   /** The keys of its scopes, in the caller's order. */
   readonly keys: readonly string[];
   readonly conditions: readonly Condition[];
-  /** Equal for the same ids, in any order, and the same filters. */
+  /** Equal for the same ids, in any order, and the same filters, of the same collection. */
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
   readonly signature: string;
   /** False where U+FFFD is in it: broken UTF-8 looks the same here, and only MongoDB can tell them apart. */
   readonly fitsMemory: boolean;
 
+  /** @param collection its name, with that of its database: a cursor of another one is none of this */
   constructor(
     readonly scopes: readonly Scope[],
     filters: Parameters<typeof conditionsOf>[0],
+    collection = '',
   ) {
     this.keys = scopes.map(scopeKey);
     this.conditions = conditionsOf(filters);
     const text = JSON.stringify([this.keys, this.conditions]);
-    this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions]));
+    this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions, collection]));
     this.signature = digest(text);
     this.fitsMemory = !text.includes(REPLACEMENT_CHARACTER);
   }
