@@ -34,7 +34,7 @@ describe('tries beside one another', () => {
   });
 
   it('leave the one that has won alone, however they end', async () => {
-    const refusal = await MarketsProblem.of(new Response('', { status: 429 }));
+    const refusal = await MarketsProblem.of(new Response('', { status: 429 }), 'key');
     const tries: AbortSignal[] = [];
     const start = (each: AbortSignal) => {
       tries.push(each);

@@ -229,7 +229,7 @@ const EMPTY_PAGE = '{"data":[],"meta":{"itemCount":0,"hasNextPage":false}}';
 describe('a server that fails first', () => {
   let server: Server;
   let answers: (() => Answer | 'cut')[];
-  let keys: unknown[];
+  let keys: unknown[] = [];
   let url: string;
 
   beforeAll(async () => {
@@ -278,6 +278,34 @@ describe('a server that fails first', () => {
       '/v1/markets/stream?fixtureId=f',
     ]);
   });
+
+  it('is asked again as late as the date in Retry-After', async () => {
+    const date = new Date(Date.now() + 3_000).toUTCString();
+    answers = [() => ({ status: 503, headers: { 'Retry-After': date } })];
+    const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    await retrying.byFixture('f');
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(date));
+  });
+
+  it('does not bring the key into an error by sending it back', async () => {
+    const apiKey = 'mos_secret';
+    const body = JSON.stringify({ detail: `bad ${apiKey}`, errors: [{ detail: apiKey }] });
+    const headers = { 'Content-Type': 'application/problem+json' };
+    answers = [() => ({ status: 400, headers, body })];
+    const refused = new packed.exports.MarketsClient({ baseUrl: url, apiKey });
+    const error: unknown = await refused.byFixture('f').catch((failure: unknown) => failure);
+    expect(inspect(error)).toMatch(/MarketsProblem: bad/);
+    expect(inspect(error)).not.toContain(apiKey);
+  });
+
+  it.each(['null', '{"data":5}', '{'])(
+    'is asked again after an answer that is none: %s',
+    async (body) => {
+      answers = [() => ({ status: 200, body })];
+      const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+      expect((await retrying.byFixture('f')).data).toEqual([]);
+    },
+  );
 
   it.each([200, 521])('is asked again after a page of somebody else, with %i', async (status) => {
     keys = [];

@@ -35,15 +35,15 @@ export class MarketsProblem extends Error {
     this.status = status;
     this.errors = body.errors ?? [];
     this.requestId = body.requestId ?? headers.get('X-Request-Id') ?? undefined;
-    const seconds = Number(headers.get('Retry-After') ?? Number.NaN);
-    this.retryAfterMs = seconds >= 0 ? seconds * 1_000 : undefined;
+    this.retryAfterMs = retryAfterMs(headers.get('Retry-After'));
   }
 
-  static async of(response: Response): Promise<MarketsProblem> {
+  /** @param apiKey does not come into the error, though something on the way sends back what it was sent */
+  static async of(response: Response, apiKey: string): Promise<MarketsProblem> {
     const isProblem = response.headers.get('Content-Type')?.startsWith('application/problem+json');
-    const body: unknown = isProblem ? await response.json().catch(() => ({})) : {};
     if (!isProblem) await response.body?.cancel().catch(() => undefined);
-    return new MarketsProblem(response, body as Partial<ProblemBody>);
+    const text = isProblem ? await response.text().catch(() => '') : '';
+    return new MarketsProblem(response, bodyOf(text.replaceAll(apiKey, '[api_key]')));
   }
 
   /** Whether the same request may succeed later. */
@@ -53,6 +53,21 @@ export class MarketsProblem extends Error {
       (this.code === 'unknown' && (this.status === 429 || this.status >= 502))
     );
   }
+}
+
+function bodyOf(text: string): Partial<ProblemBody> {
+  try {
+    return Object(JSON.parse(text)) as Partial<ProblemBody>;
+  } catch {
+    return {};
+  }
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function retryAfterMs(text: string | null): number | undefined {
+  if (!text) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
 }
 
 /** The service could not be reached, or the connection was lost before the answer was whole. */

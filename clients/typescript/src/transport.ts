@@ -59,9 +59,8 @@ export class Transport {
     options: CallOptions = {},
   ): Promise<T> {
     const url = this.url(path, query);
-    return JSON.parse(
-      await this.#tryAgain(() => this.#text(url, options.signal), options.signal),
-    ) as T;
+    const ask = async () => answerOf(await this.#text(url, options.signal));
+    return (await this.#tryAgain(ask, options.signal)) as T;
   }
 
   /** One try, as it comes: for streams. */
@@ -83,7 +82,7 @@ export class Transport {
       throw new ConnectionLost(error);
     });
     if (response.ok || response.status === 304) return response;
-    throw await MarketsProblem.of(response);
+    throw await MarketsProblem.of(response, this.#key);
   }
 
   /** @throws URIError for half a surrogate pair: `searchParams` would ask for another id in its place */
@@ -103,7 +102,7 @@ export class Transport {
     const response = await this.open(url, either, known && { 'If-None-Match': known.etag });
     if (response.status === 304 && known) return known.text;
     const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
-    if (!isJson) throw new ConnectionLost('somebody else answered');
+    if (!isJson) throw somebodyElse();
     const text = await response.text().catch((error: unknown) => {
       throw new ConnectionLost(error);
     });
@@ -126,3 +125,17 @@ export class Transport {
     }
   }
 }
+
+/** @throws ConnectionLost when it is no answer of the service */
+function answerOf(text: string): unknown {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw somebodyElse();
+  }
+  if (!Array.isArray((answer as { data?: unknown } | null)?.data)) throw somebodyElse();
+  return answer;
+}
+
+const somebodyElse = () => new ConnectionLost('somebody else answered');
