@@ -1,6 +1,7 @@
 import { readEnvFile } from './common/env-file.js';
 import {
   boolean,
+  host,
   mongodbUri,
   oneOf,
   origins,
@@ -37,7 +38,7 @@ export class Config {
   @Env('ADMIN_PORT', wholeNumber(1, 65535)) readonly adminPort: number | undefined = undefined;
 
   /** Address to listen on. */
-  @Env('HOST', String) readonly host: string = '0.0.0.0';
+  @Env('HOST', host) readonly host: string = '0.0.0.0';
 
   /** MongoDB connection string. Unset: the embedded MongoDB (never with NODE_ENV=production). */
   @Env('MONGODB_URI', mongodbUri) readonly mongodbUri: string | undefined = undefined;

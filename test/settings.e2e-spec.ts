@@ -64,6 +64,22 @@ it('a database can have a name of 63 bytes', () => {
   expect(loadConfig({ MONGODB_URI: mongodbUri })).toMatchObject({ mongodbUri });
 });
 
+it.each(['a b', '300.1.1.1', '[::1]', 'http://host', '-host', 'host:80'])(
+  'HOST is not %s',
+  (host) => {
+    expect(() => loadConfig({ HOST: host })).toThrow(
+      new Error('Bad settings:\n  HOST must be an IP address or the name of a host'),
+    );
+  },
+);
+
+it.each(['127.0.0.1', '::', 'fe80::1%eth0', 'localhost', 'odds_1.example.com', 'a1'])(
+  'HOST can be %s',
+  (host) => {
+    expect(loadConfig({ HOST: host })).toMatchObject({ host });
+  },
+);
+
 it.each([
   ['a slash in the password', 'mongodb://punter:s3/cret@host/odds'],
   ['an option that there is not', 'mongodb://punter:secret@host/odds?s3=cret'],

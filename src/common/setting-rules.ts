@@ -1,4 +1,5 @@
 import { MongoClient } from 'mongodb';
+import { isIP } from 'node:net';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
 export class SettingFault extends Error {}
@@ -23,6 +24,14 @@ export function oneOf<const T extends string>(...values: T[]): Parse<T> {
 
 export function boolean(text: string): boolean {
   return oneOf('true', 'false')(text) === 'true';
+}
+
+/** What is made of digits and dots alone can only be an address. */
+const HOST_NAME = /^(?=.*[a-z_])[a-z0-9_][a-z0-9._-]*$/i;
+
+export function host(text: string): string {
+  if (isIP(text) || HOST_NAME.test(text)) return text;
+  throw new SettingFault('must be an IP address or the name of a host');
 }
 
 /** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */

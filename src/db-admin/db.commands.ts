@@ -14,12 +14,12 @@ const LONGEST_REASON = 500;
 
 /** `db init | status` */
 export function addDbCommands(program: Command, run: RunCommand): void {
-  const db = program.command('db').description('the database of the service');
+  const db = program.command('db').description('The database of the service.');
   db.command('init')
-    .description('make collections and indexes where they lack; nothing is ever dropped')
+    .description('Make collections and indexes where they lack; nothing is ever dropped.')
     .action(run(init));
   db.command('status')
-    .description('show server, collections, indexes, and whether changes are told as they happen')
+    .description('Show server, collections, indexes, and whether changes are told as they happen.')
     .action(run(status));
 }
 
