@@ -9,7 +9,7 @@ import type { ApiRequest } from './http/api-request.js';
 import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
-import { methodCheck } from './http/method-check.js';
+import { methodCheck, preflightCheck } from './http/method-check.js';
 import { separateOperators } from './http/operators-only.js';
 import { refuseOverload } from './http/overload/overloaded.js';
 import { answerHeadersOf } from './http/response-headers.js';
@@ -53,7 +53,10 @@ export async function createApp(
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
   if (config.adminPort !== undefined) app.use(separateOperators);
-  if (config.corsOrigins) app.enableCors(crossOrigin(config.corsOrigins));
+  if (config.corsOrigins) {
+    app.use(preflightCheck(adapter.getInstance()));
+    app.enableCors(crossOrigin(config.corsOrigins));
+  }
   app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
   setUpLivePage(app, config.isEmbedded);

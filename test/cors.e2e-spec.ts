@@ -6,13 +6,13 @@ import { until } from './until.js';
 const PATH = '/v1/markets/market/fixture/nobody';
 const ORIGIN = 'https://odds.example';
 
-async function preflight({ url }: TestApp): Promise<Response> {
+async function preflight({ url }: TestApp, path = PATH): Promise<Response> {
   const headers = {
     Origin: ORIGIN,
     'Access-Control-Request-Method': 'GET',
     'Access-Control-Request-Headers': 'X-API-Key',
   };
-  return fetch(`${url}${PATH}`, { method: 'OPTIONS', headers });
+  return fetch(`${url}${path}`, { method: 'OPTIONS', headers });
 }
 
 describe('pages of other origins', () => {
@@ -46,6 +46,12 @@ describe('pages of other origins', () => {
       expect(answer.headers.get('access-control-allow-methods')).toBe('GET,HEAD');
       expect(answer.headers.get('access-control-allow-headers')).toContain('X-API-Key');
       expect(answer.headers.get('x-request-id')).toMatch(/./);
+    });
+
+    it('may not ask for a path that there is not', async () => {
+      const answer = await preflight(service, '/nothing');
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toMatchObject({ code: 'not_found' });
     });
 
     it('see the answer and its headers', async () => {

@@ -267,12 +267,22 @@ describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
     await headerOnly.close();
   });
 
-  it('a key in the query is no credential', async () => {
+  it('a key in the query is refused, and nobody is told to send it there', async () => {
     const key = await newKey();
-    const inQuery = `${headerOnly.url}${PATH}?api_key=${key}`;
-    expect((await fetch(inQuery)).status).toBe(401);
-    expect((await fetch(inQuery, { headers: { 'X-API-Key': key } })).status).toBe(200);
+    const answer = await fetch(`${headerOnly.url}${PATH}?api_key=${key}`);
+    expect(answer.status).toBe(401);
+    expect(await answer.text()).not.toContain('api_key');
   });
+
+  it.each(['api_key=KEY', 'api_key=', 'api_key=a&api_key=b'])(
+    'a key in the header and %s in the query are one too many',
+    async (query) => {
+      const key = await newKey();
+      const url = `${headerOnly.url}${PATH}?${query.replace('KEY', key)}`;
+      const answer = await fetch(url, { headers: { 'X-API-Key': key } });
+      expect(await answer.json()).toMatchObject({ status: 400, code: 'ambiguous_credentials' });
+    },
+  );
 
   it('a key in the query is none for what is answered from memory, either', async () => {
     const { known } = headerOnly.app.get(ShortWay);

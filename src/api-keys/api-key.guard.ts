@@ -25,9 +25,10 @@ export class ApiKeyGuard implements CanActivate {
     const targets = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
-    const [key, ...others] = credentialsOf(request, { inQuery: this.config.authAllowQueryKey });
-    if (others.length > 0) throw ambiguous();
-    if (!key) throw refuse(request, key === undefined ? 'none' : 'empty');
+    const { inQuery, inHeader } = credentialsOf(request);
+    if (inQuery.length + inHeader.length > 1) throw ambiguous();
+    const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
+    if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
     request.apiKey = await this.callerOf(request, key);
     await this.limit.take(request);
     return true;
@@ -40,7 +41,17 @@ export class ApiKeyGuard implements CanActivate {
     if (typeof verdict === 'object') return verdict;
     if (isLimited) throw this.failedKeys.refusal(client);
     this.failedKeys.count(client);
-    throw refuse(request, verdict);
+    throw this.refusal(request, verdict);
+  }
+
+  private refusal(request: ApiRequest, reason: string): Problem {
+    request.authFailure = reason;
+    const { authAllowQueryKey } = this.config;
+    const orQuery = authAllowQueryKey ? ` or as the query parameter ${API_KEY_QUERY}` : '';
+    const detail = `A valid API key is needed, in the header ${API_KEY_HEADER}${orQuery}.`;
+    return new Problem('unauthorized', detail, {
+      headers: { 'WWW-Authenticate': 'ApiKey realm="markets"' },
+    });
   }
 }
 
@@ -48,14 +59,5 @@ function ambiguous(): Problem {
   return new Problem(
     'ambiguous_credentials',
     `Send one API key: once in the header ${API_KEY_HEADER} or once as the query parameter ${API_KEY_QUERY}.`,
-  );
-}
-
-function refuse(request: ApiRequest, reason: string): Problem {
-  request.authFailure = reason;
-  return new Problem(
-    'unauthorized',
-    `A valid API key is needed, in the header ${API_KEY_HEADER} or as the query parameter ${API_KEY_QUERY}.`,
-    { headers: { 'WWW-Authenticate': 'ApiKey realm="markets"' } },
   );
 }

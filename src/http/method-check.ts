@@ -5,6 +5,14 @@ import { findRoute } from './routes.js';
 /** A stream has no end that a HEAD request could stand for. */
 const GET_ONLY = '/v1/markets/stream';
 
+/** Refuses what CORS would answer, by whatever path: a preflight for one that there is not. */
+export function preflightCheck(app: Express) {
+  return ({ method, path }: Request, _response: Response, next: NextFunction): void => {
+    if (method === 'OPTIONS' && !findRoute(app, path)) throw notFound();
+    next();
+  };
+}
+
 /** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
 export function methodCheck(app: Express) {
   return (request: Request, _response: Response, next: NextFunction): void => {
