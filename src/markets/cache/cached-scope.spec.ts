@@ -43,6 +43,14 @@ describe('CachedScope', () => {
     expect(read({ ...live, marketStatus: ['Northbook'] })).toEqual({ ids: [], itemCount: 0 });
   });
 
+  it('weighs what an answer was asked by: filters may be longer than what they find', () => {
+    const before = scope.bytes;
+    const provider = Array.from({ length: 20 }, (_, index) => `${index}`.padEnd(256, 'x'));
+    read({ provider });
+    scope.body(provider.join(), () => Buffer.alloc(0));
+    expect(scope.bytes - before).toBeGreaterThan(2 * provider.join().length);
+  });
+
   it.each([
     ['a', ['a', 'b', 'd', 'f']],
     ['c', ['b', 'c', 'd', 'f']],

@@ -35,8 +35,8 @@ export class CachedScope {
 
   get bytes(): number {
     let bytes = OVERHEAD_BYTES + this.marketsBytes;
-    for (const answer of this.answers.values()) bytes += OVERHEAD_BYTES + answer.bytes;
-    for (const body of this.bodies.values()) bytes += OVERHEAD_BYTES + body.length;
+    for (const [key, answer] of this.answers) bytes += keyBytes(key) + answer.bytes;
+    for (const [key, body] of this.bodies) bytes += keyBytes(key) + body.length;
     return bytes;
   }
 
@@ -115,6 +115,11 @@ export class CachedScope {
     const market = this.markets[low];
     return { index: low, found: market?.id.key === id.key ? market : undefined };
   }
+}
+
+/** What an entry takes beside its value. A key holds all the texts that markets were filtered by. */
+function keyBytes(key: string): number {
+  return OVERHEAD_BYTES + 2 * key.length;
 }
 
 function keep<T>(made: Map<string, T>, key: string, value: T): T {

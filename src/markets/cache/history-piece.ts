@@ -10,7 +10,7 @@ const SCOPE_BYTES = 300;
 
 /** A part of the history, dropped as a whole: for each scope the markets that changed, and when each did last. */
 export class HistoryPiece {
-  private readonly scopes = new Map<string, Map<string, Timestamp>>();
+  private readonly scopes = new Map<string, { ids: Map<string, Timestamp>; newest: Timestamp }>();
   newest: Timestamp;
   bytes = 0;
 
@@ -23,25 +23,23 @@ export class HistoryPiece {
   }
 
   note(scopeKey: string, idKey: string, clusterTime: Timestamp): void {
-    let ids = this.scopes.get(scopeKey);
-    if (!ids) {
-      ids = new Map();
-      this.scopes.set(scopeKey, ids);
+    let scope = this.scopes.get(scopeKey);
+    if (!scope) {
+      scope = { ids: new Map(), newest: clusterTime };
+      this.scopes.set(scopeKey, scope);
       this.bytes += SCOPE_BYTES + scopeKey.length;
     }
-    const known = ids.get(idKey);
+    const known = scope.ids.get(idKey);
     if (!known) this.bytes += NOTE_BYTES + idKey.length;
-    ids.set(idKey, newest(clusterTime, known));
+    scope.ids.set(idKey, newest(clusterTime, known));
+    scope.newest = newest(clusterTime, scope.newest);
     this.newest = newest(clusterTime, this.newest);
   }
 
   /** The markets of a scope that changed after a position. */
   since(scopeKey: string, position: Timestamp): string[] {
-    if (!this.newest.greaterThan(position)) return [];
-    const ids: string[] = [];
-    for (const [idKey, at] of this.scopes.get(scopeKey) ?? []) {
-      if (at.greaterThan(position)) ids.push(idKey);
-    }
-    return ids;
+    const scope = this.scopes.get(scopeKey);
+    if (!scope?.newest.greaterThan(position)) return [];
+    return [...scope.ids].filter(([, at]) => at.greaterThan(position)).map(([idKey]) => idKey);
   }
 }
