@@ -6,6 +6,7 @@ import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -126,7 +127,7 @@ describe('a stream', () => {
 
   it('that nobody reads is cut, and others go on', async () => {
     expect(times.unreadMs).toBe(15_000);
-    times.unreadMs = 300;
+    times.unreadMs = 1_000;
     const eventId = await anEvent(14, MIB);
     const unread = await open(`eventId=${eventId}`);
     unread.response.pause();
@@ -134,6 +135,21 @@ describe('a stream', () => {
     await other.named('current');
     await until(isCut);
     expect(other.isOver).toBe(false);
+  });
+
+  it('that is read slowly, but all the time, is not cut', async () => {
+    times.unreadMs = 1_000;
+    const eventId = await anEvent(14, MIB);
+    const slow = await open(`eventId=${eventId}`);
+    const { response } = slow;
+    const begun = performance.now();
+    // Reads 1 MiB in 200 ms.
+    response.on('data', ({ length }: string) => {
+      response.pause();
+      setTimeout(() => response.resume(), (200 * length) / MIB);
+    });
+    await slow.named('current', 20_000);
+    expect(performance.now() - begun).toBeGreaterThan(2 * times.unreadMs);
   });
 
   it('takes up again each time that its reader has caught up', async () => {
@@ -170,6 +186,16 @@ describe('a stream', () => {
 });
 
 describe('what is too much', () => {
+  it('is what look-ups left in what is watched: it makes room for itself', async () => {
+    const eventId = await anEvent(20, 40 * KIB);
+    const stream = await open(`eventId=${eventId}`, narrow);
+    await stream.named('current');
+    for (let take = 1; take <= 20; take += 1)
+      await narrow.get(`/v1/markets/market/provider/${eventId}?take=${take}`).expect(200);
+    await until(() => narrow.app.get(WatchedScopes).bytes <= MIB);
+    expect(stream.isOver).toBe(false);
+  });
+
   it('is what WATCH_MAX_MB has no room for; who only asked makes room for others', async () => {
     const [one, two, large] = [
       await anEvent(1, 600 * KIB),

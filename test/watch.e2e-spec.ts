@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ObjectId, Timestamp, UUID, type Collection } from 'mongodb';
+import { Binary, ObjectId, Timestamp, UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
@@ -163,6 +163,30 @@ it('two markets whose ids have the same text: the one that is still there is not
   const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
   const changed = [expect.objectContaining({ _id: String(_id) })];
   expect(data).toEqual([{ eventId, reset: false, changed, removed: [] }]);
+});
+
+it.each([
+  ['a UUID of one byte', new Binary(Buffer.from('ab', 'hex'), Binary.SUBTYPE_UUID)],
+  ['a document that looks like a type of the driver', new Map([['_bsontype', 'Odd']])],
+])('an _id that is %s is told as text, and ends nothing', async (_what, _id) => {
+  const eventId = randomUUID();
+  const { meta } = await changes(`eventId=${eventId}`);
+  const price = new Map<string, unknown>([
+    ['_bsontype', 'Int32'],
+    ['toString', 1],
+  ]);
+  const runners = [{ runnerId: 'r', name: 'n', price }];
+  await markets().insertOne({ ...aMarket({ eventId }), runners, _id } as never);
+  await told();
+  const { body } = await service.get(`/v1/markets/market/provider/${eventId}`).expect(200);
+  const expected = { _id: expect.stringMatching(/./), runners: [{ runnerId: 'r', name: 'n' }] };
+  expect(body.data).toEqual([expect.objectContaining(expected)]);
+  const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
+  expect(data).toEqual([
+    expect.objectContaining({ eventId, changed: [expect.objectContaining(expected)] }),
+  ]);
+  await markets().deleteMany({ eventId });
+  await told();
 });
 
 describe('both', () => {
@@ -600,6 +624,25 @@ it('a stream goes on when the first attempt to load its markets again fails', as
   } finally {
     await own.close();
     await mongod.stop();
+  }
+});
+
+it('a stream ends when there are too many markets after its collection was made anew', async () => {
+  const own = await createTestApp();
+  const { db } = own.database;
+  try {
+    await told(own);
+    const url = `${own.url}/v1/markets/stream?eventId=e`;
+    const stream = await StreamClient.open(url, { 'X-API-Key': own.key });
+    streams.push(stream);
+    await stream.named('current');
+    const many = Array.from({ length: 2_001 }, () => aMarket({ eventId: 'e' }));
+    const next = db.collection('next');
+    await next.insertMany(many as never[]);
+    await next.rename('markets', { dropTarget: true });
+    expect((await stream.named('end')).data).toEqual({ reason: 'size' });
+  } finally {
+    await own.close();
   }
 });
 

@@ -6,6 +6,7 @@ import { setFailCommand } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
 import { databaseName } from '../database/driver-options.js';
 import type { ChangeFeed } from './change-feed.js';
+import type { Commit } from './change.js';
 
 describe('ChangeFeed', () => {
   let client: MongoClient;
@@ -69,6 +70,22 @@ describe('ChangeFeed', () => {
     await things.insertOne({ _id: 'after' });
     await until(() => recorder.commits.length >= 2);
     expect(recorder.commits.map(({ changes }) => changes.length)).toEqual([2_500, 1]);
+  });
+
+  it('begins anew after a change at which a listener fails', async () => {
+    const failing = {
+      committed: ({ changes }: Commit) => {
+        if (changes.some((change) => 'id' in change && change.id === 'bad')) throw new Error('bad');
+      },
+      forgetAll: () => undefined,
+    };
+    feed.listen('things', failing);
+    await things.insertOne({ _id: 'bad' });
+    await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
+    await things.insertOne({ _id: 'good' });
+    await until(() =>
+      recorder.changes.flat().some((change) => 'id' in change && change.id === 'good'),
+    );
   });
 
   it('has told all when it says that it is fresh', async () => {
@@ -166,6 +183,19 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await mongod.restart();
     await failing.write('after');
     await until(() => recorder.commits.length === 2);
+    expect(recorder.timesForgotten).toBe(1);
+  });
+
+  it('goes on where it was when its cursor is lost, as at each fail-over', async () => {
+    const CURSOR_NOT_FOUND = 43;
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < FRESH_MS);
+    const lost = { failCommands: ['getMore'], errorCode: CURSOR_NOT_FOUND };
+    await setFailCommand(mongod, 'alwaysOn', lost);
+    await until(() => feed.blindBecause !== undefined);
+    await failing.write('meanwhile');
+    await setFailCommand(mongod, 'off');
+    await until(() => recorder.commits.length === 1);
     expect(recorder.timesForgotten).toBe(1);
   });
 

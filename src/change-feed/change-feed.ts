@@ -12,7 +12,7 @@ import type { ChangeListener } from './change.js';
 import { ChangeStream, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CollectionKinds } from './collection-kinds.js';
-import { CommitAssembly } from './commit-assembly.js';
+import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
 import { FeedConnection } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
 import { FRESH_FOR_MS } from './freshness.js';
@@ -137,7 +137,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private take({ events, resumeToken, operationTime, clusterTime, askedAt }: Batch): void {
     const streamAt = clusterTimeOf(resumeToken);
     for (const commit of this.assembly.add(events, streamAt)) {
-      this.told.tell(commit);
+      this.tell(commit);
       this.resumeToken = commit.resumeToken;
     }
     const { pending } = this.assembly;
@@ -147,6 +147,16 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
     this.database.readAfterTime.advance(clusterTime);
+  }
+
+  /** A listener that fails at a commit would fail at it for ever: all begin anew behind it. */
+  private tell(commit: WholeCommit): void {
+    try {
+      this.told.tell(commit);
+    } catch (error) {
+      this.logger.error({ err: error }, 'A change could not be applied: what was known is dropped');
+      this.told.forgetAll(commit.clusterTime);
+    }
   }
 
   /** Whether no reply has proved for a while that all is told: the server's time may be ahead of its newest write. */

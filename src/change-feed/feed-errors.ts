@@ -5,7 +5,7 @@ export class NotFollowable extends Error {}
 const LASTING = new Set([40573, 13, 8000, 2, 9, 40324]);
 
 /** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
-const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 43, 10334]);
+const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
 const AUTHENTICATION_FAILED = 18;
 

@@ -47,6 +47,6 @@ export class UnreadAnswers {
 }
 
 /** Bytes that the system took. */
-function sentOn(socket: SocketWithHandle): number {
+export function sentOn(socket: SocketWithHandle): number {
   return socket.bytesWritten - (socket._handle?.writeQueueSize ?? 0);
 }

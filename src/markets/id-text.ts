@@ -1,14 +1,25 @@
 import { BSON, ObjectId } from 'mongodb';
 
+const UUID_BYTES = 16;
+
 /** A stored `_id` of whatever BSON type as text: plain where there is a plain form, else extended JSON. */
 export function idText(id: unknown): string {
   if (typeof id === 'string') return id;
   if (id instanceof ObjectId) return id.toHexString();
   if (id instanceof Date && !Number.isNaN(id.getTime())) return id.toISOString();
-  if (id instanceof BSON.Binary && id.sub_type === BSON.Binary.SUBTYPE_UUID) {
-    return id.toUUID().toString();
-  }
+  if (isUuid(id)) return id.toUUID().toString();
   if (typeof id !== 'object' || id === null) return String(id);
   if (id instanceof BSON.Long || id instanceof BSON.Decimal128) return id.toString();
-  return BSON.EJSON.stringify(id, { relaxed: true });
+  try {
+    return BSON.EJSON.stringify(id, { relaxed: true });
+  } catch {
+    // A field `_bsontype` makes any document look like a type of the driver, which then is none.
+    return JSON.stringify(id);
+  }
+}
+
+/** Others may store an id of this type with fewer bytes than a UUID has. */
+function isUuid(id: unknown): id is BSON.Binary {
+  const isBinary = id instanceof BSON.Binary && id.sub_type === BSON.Binary.SUBTYPE_UUID;
+  return isBinary && id.length() === UUID_BYTES;
 }

@@ -1,3 +1,4 @@
+import { BSON } from 'mongodb';
 import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 import { idText } from './id-text.js';
 import { Market } from './market.schema.js';
@@ -34,10 +35,10 @@ const show: Record<StoredFieldRule['kind'], (value: unknown, field: StoredFieldR
   list: (value, field) => listOf(value, field),
 };
 
-const BSON_NUMBERS = new Set(['Int32', 'Long', 'Double', 'Decimal128']);
+const BSON_NUMBERS = [BSON.Int32, BSON.Long, BSON.Double, BSON.Decimal128];
 
 function numberOf(value: unknown): number | undefined {
-  const isBson = BSON_NUMBERS.has((value as { _bsontype?: string } | null)?._bsontype ?? '');
+  const isBson = BSON_NUMBERS.some((type) => value instanceof type);
   const number = typeof value === 'number' || isBson ? Number(String(value)) : NaN;
   return Number.isFinite(number) ? number : undefined;
 }

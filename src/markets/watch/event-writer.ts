@@ -1,8 +1,10 @@
 import type { Response } from 'express';
+import { sentOn } from '../../http/unread-answers.js';
 
 /** Writes the events of a stream, and knows whether the socket is full, and for how long the client has not read. */
 export class EventWriter {
   private blockedSince: number | undefined;
+  private sent = 0;
   /** Monotonic time of the last event. */
   lastAt = -Infinity;
   events = 0;
@@ -27,9 +29,13 @@ export class EventWriter {
     if (!this.response.write(event)) this.blockedSince ??= this.lastAt;
   }
 
-  /** Whether the socket has been full for longer than that. */
+  /** Whether the socket has been full, and has taken nothing, for longer than that. Called at short intervals. */
   isUnread(now: number, forMs: number): boolean {
-    return this.blockedSince !== undefined && now - this.blockedSince > forMs;
+    if (this.blockedSince === undefined) return false;
+    const sent = sentOn(this.response.req.socket);
+    if (sent !== this.sent) this.blockedSince = now;
+    this.sent = sent;
+    return now - this.blockedSince > forMs;
   }
 
   end(event: string): void {

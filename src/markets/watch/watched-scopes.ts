@@ -103,6 +103,8 @@ export class WatchedScopes implements ScopeOwner {
       if (watched.watchers.size === 0 && watched.leasedUntil < now) this.drop(key, watched);
       else this.weigh(watched);
     }
+    // Look-ups may have left answers in what is watched.
+    this.makeRoom();
   }
 
   owns(scope: CachedScope): boolean {
