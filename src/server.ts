@@ -31,9 +31,7 @@ async function start(): Promise<void> {
     const logger = createLogger(config);
     exitOnUncaught(logger);
     const app = await createApp(config, logger);
-    let demoFeed: DemoFeed | undefined;
     shutDownOnSignal(app, async () => {
-      demoFeed?.stop();
       await embedded?.close();
       await stopTracing();
     });
@@ -44,7 +42,7 @@ async function start(): Promise<void> {
     await connect(app, config);
     if (!embedded) return;
     await prepareDemo(app);
-    if (config.demoFeed) demoFeed = new DemoFeed(app);
+    if (config.demoFeed) void new DemoFeed(app).run();
     process.stdout.write(welcome(port));
   } catch (error) {
     await embedded?.close();

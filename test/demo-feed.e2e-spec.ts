@@ -15,11 +15,12 @@ let feed: DemoFeed;
 beforeEach(async () => {
   service = await createTestApp();
   await store(service.database.connection, ...records);
-  feed = new DemoFeed(service.app, 1);
+  feed = new DemoFeed(service.app);
+  void feed.run(1);
 });
 
 afterEach(async () => {
-  feed.stop();
+  feed.hasStopped = true;
   await service.close();
 });
 
@@ -36,7 +37,7 @@ it('moves prices of live markets, and callers see it', async () => {
   const { body: before } = await service.get(path).expect(200);
   await until(async () => (await countMoved()) > 10);
   await until(async () => (await countMoved({ fixtureId: 'demo-fixture-1' })) > 0);
-  feed.stop();
+  feed.hasStopped = true;
 
   await until(async () => {
     const { body } = await service.get(path).expect(200);

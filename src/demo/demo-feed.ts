@@ -1,6 +1,7 @@
 import { Logger, type INestApplicationContext } from '@nestjs/common';
 import { getModelToken } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Market } from '../markets/market.schema.js';
 import { demoMarkets } from './demo-markets.js';
 import { PriceWalk } from './price-walk.js';
@@ -16,40 +17,28 @@ export class DemoFeed {
   private readonly walks = this.records
     .filter(({ marketMoment }) => marketMoment === 'live')
     .map((market) => ({ _id: market._id, walk: new PriceWalk(market) }));
-  private timer: NodeJS.Timeout | undefined;
+  /** Set to end it. */
   hasStopped = false;
 
-  constructor(
-    app: INestApplicationContext,
-    private readonly pauseMs = PAUSE_MS,
-  ) {
+  constructor(app: INestApplicationContext) {
     this.markets = app.get<Model<Market>>(getModelToken(Market.name));
-    this.schedule();
   }
 
-  stop(): void {
-    this.hasStopped = true;
-    clearTimeout(this.timer);
-  }
-
-  private schedule(): void {
-    if (this.hasStopped) return;
-    const pause = this.pauseMs * (0.5 + Math.random());
-    this.timer = setTimeout(() => void this.change(), pause).unref();
+  async run(pauseMs = PAUSE_MS): Promise<void> {
+    while (!this.hasStopped) {
+      await delay(pauseMs * (0.5 + Math.random()), undefined, { ref: false });
+      // While MongoDB is away the next change tries again.
+      await this.change().catch(() => undefined);
+    }
   }
 
   private async change(): Promise<void> {
-    try {
-      if (await this.othersAreThere()) {
-        this.stop();
-        new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
-      } else if (!this.hasStopped) {
-        await this.moveOne();
-      }
-    } catch {
-      // MongoDB is away: the next change tries again.
+    if (await this.othersAreThere()) {
+      this.hasStopped = true;
+      new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
+    } else if (!this.hasStopped) {
+      await this.moveOne();
     }
-    this.schedule();
   }
 
   /** Demo markets have ids in a row of their own. */

@@ -1,19 +1,10 @@
 import type { MarketType } from '../markets/market.schema.js';
-import type { GoalChances } from './goals.js';
+import type { IsMeant } from './goals.js';
 
-export interface Fixture {
-  readonly number: number;
-  readonly home: string;
-  readonly away: string;
-  /** Goals that each side is expected to score. */
-  readonly homeGoals: number;
-  readonly awayGoals: number;
-}
-
-export interface Selection {
+interface Selection {
   readonly key: string;
   readonly name: string;
-  readonly chance: number;
+  readonly wins: IsMeant;
   readonly line?: string;
 }
 
@@ -21,69 +12,67 @@ interface Kind {
   readonly key: string;
   readonly type: MarketType;
   readonly name: string;
-  readonly selections: (match: Match) => Selection[];
-}
-
-export interface Match extends Fixture {
-  readonly full: GoalChances;
-  readonly firstHalf: GoalChances;
+  readonly selections: readonly Selection[];
 }
 
 /** The markets that each provider offers on a match. */
-export const KINDS: readonly Kind[] = [
-  overUnder(2.5),
-  {
-    key: 'mo',
-    type: 'MATCH_ODDS',
-    name: 'Match Odds',
-    selections: ({ home, away, full }) => [
-      { key: 'home', name: home, chance: full.home },
-      { key: 'draw', name: 'Draw', chance: full.draw },
-      { key: 'away', name: away, chance: full.away },
-    ],
-  },
-  {
-    key: 'btts',
-    type: 'BTTS',
-    name: 'Both Teams to Score',
-    selections: ({ full }) => [
-      { key: 'yes', name: 'Yes', chance: full.bothScore },
-      { key: 'no', name: 'No', chance: 1 - full.bothScore },
-    ],
-  },
-  {
-    key: 'dc',
-    type: 'DOUBLE_CHANCE',
-    name: 'Double Chance',
-    selections: ({ home, away, full }) => [
-      { key: '1x', name: `${home} or Draw`, chance: full.home + full.draw },
-      { key: '12', name: `${home} or ${away}`, chance: full.home + full.away },
-      { key: 'x2', name: `Draw or ${away}`, chance: full.draw + full.away },
-    ],
-  },
-  {
-    key: 'uoht',
-    type: 'UNDER_OVER_HT',
-    name: 'Under/Over Half-Time',
-    selections: ({ firstHalf }) => [0.5, 1.5, 2.5].flatMap((line) => goalLine(line, firstHalf)),
-  },
-  overUnder(1.5),
-  overUnder(3.5),
-];
-
-function overUnder(line: number): Kind {
-  return {
-    key: `ou${line * 10}`,
-    type: 'OVER_UNDER',
-    name: `Over/Under ${line}`,
-    selections: ({ full }) => goalLine(line, full),
-  };
+export function kindsOf(homeTeam: string, awayTeam: string): Kind[] {
+  return [
+    overUnder(2.5),
+    {
+      key: 'mo',
+      type: 'MATCH_ODDS',
+      name: 'Match Odds',
+      selections: [
+        { key: 'home', name: homeTeam, wins: (home, away) => home > away },
+        { key: 'draw', name: 'Draw', wins: (home, away) => home === away },
+        { key: 'away', name: awayTeam, wins: (home, away) => home < away },
+      ],
+    },
+    {
+      key: 'btts',
+      type: 'BTTS',
+      name: 'Both Teams to Score',
+      selections: [
+        { key: 'yes', name: 'Yes', wins: (home, away) => home > 0 && away > 0 },
+        { key: 'no', name: 'No', wins: (home, away) => home === 0 || away === 0 },
+      ],
+    },
+    {
+      key: 'dc',
+      type: 'DOUBLE_CHANCE',
+      name: 'Double Chance',
+      selections: [
+        { key: '1x', name: `${homeTeam} or Draw`, wins: (home, away) => home >= away },
+        { key: '12', name: `${homeTeam} or ${awayTeam}`, wins: (home, away) => home !== away },
+        { key: 'x2', name: `Draw or ${awayTeam}`, wins: (home, away) => home <= away },
+      ],
+    },
+    {
+      key: 'uoht',
+      type: 'UNDER_OVER_HT',
+      name: 'Under/Over Half-Time',
+      selections: [0.5, 1.5, 2.5].flatMap(overAndUnder),
+    },
+    overUnder(1.5),
+    overUnder(3.5),
+  ];
 }
 
-function goalLine(line: number, chances: GoalChances): Selection[] {
-  const over = chances.over(line);
+function overUnder(line: number): Kind {
+  const key = `ou${line * 10}`;
+  return { key, type: 'OVER_UNDER', name: `Over/Under ${line}`, selections: overAndUnder(line) };
+}
+
+function overAndUnder(goals: number): Selection[] {
+  const line = String(goals);
   return [
-    { key: `over-${line}`, name: `Over ${line}`, chance: over, line: String(line) },
-    { key: `under-${line}`, name: `Under ${line}`, chance: 1 - over, line: String(line) },
+    { key: `over-${line}`, name: `Over ${line}`, wins: (home, away) => home + away > goals, line },
+    {
+      key: `under-${line}`,
+      name: `Under ${line}`,
+      wins: (home, away) => home + away < goals,
+      line,
+    },
   ];
 }

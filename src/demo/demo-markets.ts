@@ -1,7 +1,7 @@
 import { Types } from 'mongoose';
-import type { Market, MarketMoment, Runner } from '../markets/market.schema.js';
-import { KINDS, type Fixture, type Match, type Selection } from './demo-kinds.js';
-import { goalChances } from './goals.js';
+import type { Market, MarketMoment } from '../markets/market.schema.js';
+import { kindsOf } from './demo-kinds.js';
+import { scoreChances } from './goals.js';
 
 /** Invented, as all names here are. `margin` is what a provider adds to fair chances. */
 const PROVIDERS = [
@@ -25,10 +25,10 @@ export type DemoMarket = Omit<Market, '_id'> & { readonly _id: Types.ObjectId };
 
 /** Markets to try the service with: the same ones each time, with ids that are easy to remember. */
 export function demoMarkets(): DemoMarket[] {
-  const markets = fixtures().flatMap((fixture) =>
+  const markets = Array.from({ length: FIXTURES }, (_, index) => index + 1).flatMap((number) =>
     PROVIDERS.flatMap((provider) => [
-      ...(fixture.number <= LIVE_FIXTURES ? marketsOf(fixture, provider, 'live') : []),
-      ...marketsOf(fixture, provider, 'prelive'),
+      ...(number <= LIVE_FIXTURES ? marketsOf(number, provider, 'live') : []),
+      ...marketsOf(number, provider, 'prelive'),
     ]),
   );
   return markets.map((market, index) => ({ _id: idOf(index + 1), ...market }));
@@ -38,58 +38,51 @@ function idOf(number: number): Types.ObjectId {
   return new Types.ObjectId(`69200000${number.toString(16).padStart(16, '0')}`);
 }
 
-function fixtures(): Fixture[] {
-  return Array.from({ length: FIXTURES }, (_, index) => ({
-    number: index + 1,
-    home: `${TOWNS[index % TOWNS.length]} Wanderlings`,
-    away: `${TOWNS[(index + 7) % TOWNS.length]} Lanterns`,
-    homeGoals: 1.2 + ((index * 7 + 6) % 12) / 10,
-    awayGoals: 0.8 + ((index * 5 + 5) % 11) / 10,
-  }));
-}
-
 function marketsOf(
-  fixture: Fixture,
+  fixture: number,
   { name: provider, prefix, margin }: (typeof PROVIDERS)[number],
   marketMoment: MarketMoment,
 ): Omit<Market, '_id'>[] {
-  const eventId = `${prefix}-${1000 + fixture.number}`;
-  const match = matchOf(fixture, marketMoment);
-  return KINDS.map(({ key, name, type, selections }) => {
-    const marketId = marketMoment === 'live' ? `${eventId}-${key}` : `${eventId}-pre-${key}`;
-    return {
-      createdAt: WRITTEN_AT,
-      updatedAt: WRITTEN_AT,
-      provider,
-      name,
-      marketId,
-      eventId,
-      marketMoment,
-      marketStatus: 'OPEN',
-      marketType: type,
-      runners: selections(match).map((selection) => runnerOf(selection, marketId, margin)),
-      fixtureId: `demo-fixture-${fixture.number}`,
-    };
-  });
+  const eventId = `${prefix}-${1000 + fixture}`;
+  const chances = chancesOf(fixture, marketMoment);
+  return kindsOf(`${town(fixture - 1)} Wanderlings`, `${town(fixture + 6)} Lanterns`).map(
+    (kind) => {
+      const marketId = `${eventId}-${marketMoment === 'live' ? '' : 'pre-'}${kind.key}`;
+      const chanceOf = kind.type === 'UNDER_OVER_HT' ? chances.halfTime : chances.fullTime;
+      return {
+        createdAt: WRITTEN_AT,
+        updatedAt: WRITTEN_AT,
+        provider,
+        name: kind.name,
+        marketId,
+        eventId,
+        marketMoment,
+        marketStatus: 'OPEN',
+        marketType: kind.type,
+        runners: kind.selections.map(({ key, name, wins, line }) => ({
+          runnerId: `${marketId}-${key}`,
+          name,
+          price: Math.max(1.01, Math.round(100 / (chanceOf(wins) * (1 + margin))) / 100),
+          ...(line !== undefined && { line }),
+        })),
+        fixtureId: `demo-fixture-${fixture}`,
+      };
+    },
+  );
 }
 
-function matchOf(fixture: Fixture, marketMoment: MarketMoment): Match {
+function town(index: number): string {
+  return TOWNS[index % TOWNS.length] ?? '';
+}
+
+function chancesOf(fixture: number, moment: MarketMoment) {
+  const homeGoals = 1.2 + ((fixture * 7 - 1) % 12) / 10;
+  const awayGoals = 0.8 + ((fixture * 5) % 11) / 10;
   // A live match is goalless after a quarter of an hour; a bit less than half of all goals fall before half-time.
-  const left = marketMoment === 'live' ? 0.85 : 1;
-  const leftOfFirstHalf = marketMoment === 'live' ? 0.3 : 0.45;
-  const { homeGoals, awayGoals } = fixture;
+  const left =
+    moment === 'live' ? { fullTime: 0.85, halfTime: 0.3 } : { fullTime: 1, halfTime: 0.45 };
   return {
-    ...fixture,
-    full: goalChances(homeGoals * left, awayGoals * left),
-    firstHalf: goalChances(homeGoals * leftOfFirstHalf, awayGoals * leftOfFirstHalf),
+    fullTime: scoreChances(homeGoals * left.fullTime, awayGoals * left.fullTime),
+    halfTime: scoreChances(homeGoals * left.halfTime, awayGoals * left.halfTime),
   };
-}
-
-function runnerOf(
-  { key, name, chance, line }: Selection,
-  marketId: string,
-  margin: number,
-): Runner {
-  const price = Math.max(1.01, Math.round(100 / (chance * (1 + margin))) / 100);
-  return { runnerId: `${marketId}-${key}`, name, price, ...(line !== undefined && { line }) };
 }

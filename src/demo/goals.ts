@@ -1,44 +1,22 @@
-/** Chances in a football match where each side's goals follow a Poisson distribution. */
-export interface GoalChances {
-  readonly home: number;
-  readonly draw: number;
-  readonly away: number;
-  readonly bothScore: number;
-  /** More goals in all than the line says. */
-  over(line: number): number;
-}
+/** Whether a score is one of those that are meant. */
+export type IsMeant = (home: number, away: number) => boolean;
 
-/** Goals of one side beyond this are too rare to count. */
-const MOST_GOALS = 12;
+/** Goals of one side; more are too rare to count. */
+const GOALS = Array.from({ length: 13 }, (_, goals) => goals);
 
-export function goalChances(homeGoals: number, awayGoals: number): GoalChances {
-  const scores = allScores(homeGoals, awayGoals);
-  const chance = (holds: (score: Score) => boolean) =>
-    scores.filter(holds).reduce((sum, { probability }) => sum + probability, 0);
-  return {
-    home: chance(({ home, away }) => home > away),
-    draw: chance(({ home, away }) => home === away),
-    away: chance(({ home, away }) => home < away),
-    bothScore: chance(({ home, away }) => home > 0 && away > 0),
-    over: (line) => chance(({ home, away }) => home + away > line),
-  };
-}
-
-interface Score {
-  readonly home: number;
-  readonly away: number;
-  readonly probability: number;
-}
-
-function allScores(homeGoals: number, awayGoals: number): Score[] {
-  const counts = Array.from({ length: MOST_GOALS + 1 }, (_, goals) => goals);
-  return counts.flatMap((home) =>
-    counts.map((away) => ({
+/** The chances of scores where each side's goals follow a Poisson distribution. */
+export function scoreChances(homeGoals: number, awayGoals: number): (isMeant: IsMeant) => number {
+  const scores = GOALS.flatMap((home) =>
+    GOALS.map((away) => ({
       home,
       away,
-      probability: poisson(home, homeGoals) * poisson(away, awayGoals),
+      chance: poisson(home, homeGoals) * poisson(away, awayGoals),
     })),
   );
+  return (isMeant) =>
+    scores
+      .filter(({ home, away }) => isMeant(home, away))
+      .reduce((sum, { chance }) => sum + chance, 0);
 }
 
 function poisson(count: number, mean: number): number {

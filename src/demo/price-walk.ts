@@ -1,11 +1,5 @@
 import type { Market, Runner } from '../markets/market.schema.js';
 
-/** A runner's new price. */
-export interface Move {
-  readonly runnerId: string;
-  readonly price: number;
-}
-
 /** The largest step of a chance, and how far it may get from where it began, of its own size. */
 const STEP = 0.012;
 const FURTHEST = 0.12;
@@ -30,7 +24,7 @@ export class PriceWalk {
   }
 
   /** The runners whose prices move now; none if the step would lead too far. */
-  step(): Move[] {
+  step(): Pick<Runner, 'runnerId' | 'price'>[] {
     const line = pick(this.lines);
     const gaining = pick(line);
     const losing = pick(line.filter((chance) => chance !== gaining));
