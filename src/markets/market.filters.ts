@@ -1,34 +1,17 @@
 import type { MarketFilters } from './markets-query.dto.js';
-import { FILTERED_FIELDS, type Market } from './market.schema.js';
+import { FILTERED_FIELDS, type FilteredField } from './market.schema.js';
 
 /** What every market of an answer must meet: a field has one of these values. */
-export type Condition = Readonly<
-  Partial<Record<keyof Market, { readonly $in: readonly string[] }>>
->;
-
-/** One entry for each filter of a query. It does not compile while one is missing. */
-type FilterTable = {
-  readonly [Name in keyof MarketFilters]-?: (values: NonNullable<MarketFilters[Name]>) => Condition;
+export type Condition = {
+  readonly [Field in FilteredField]?: { readonly $in: readonly string[] };
 };
 
-const marketFilters: FilterTable = {
-  marketMoment: (values) => ({ marketMoment: oneOf(values) }),
-  marketType: (values) => ({ marketType: oneOf(values) }),
-  marketStatus: (values) => ({ marketStatus: oneOf(values) }),
-  provider: (values) => ({ provider: oneOf(values) }),
-};
-
-/** Sorted, so that the same question is the same condition however it was asked. */
-function oneOf(values: readonly string[]) {
-  return { $in: values.toSorted() };
-}
-
-/** The conditions that a query sets, in the order of the table. */
+/** The conditions that a query sets. */
 export function conditionsOf(query: MarketFilters): Condition[] {
-  const table = marketFilters as Record<string, (values: readonly string[]) => Condition>;
-  return Object.entries(table).flatMap(([name, condition]) => {
-    const values = query[name as keyof MarketFilters];
-    return values === undefined ? [] : [condition(values)];
+  return FILTERED_FIELDS.flatMap((field) => {
+    const values: readonly string[] | undefined = query[field];
+    // Sorted, so that the same question is the same condition however it was asked.
+    return values ? [{ [field]: { $in: values.toSorted() } }] : [];
   });
 }
 
@@ -60,7 +43,7 @@ export function meetsAll(
 /** As MongoDB judges it: an array meets a condition if any of its elements does. */
 function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
   for (const field in condition) {
-    const wanted: readonly unknown[] = condition[field as keyof Market]?.$in ?? [];
+    const wanted: readonly unknown[] = condition[field as FilteredField]?.$in ?? [];
     const found = stored[field];
     const isMet = Array.isArray(found)
       ? found.some((element) => wanted.includes(element))

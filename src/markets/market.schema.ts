@@ -1,5 +1,5 @@
 import { SCOPE_FIELDS } from './scope.js';
-import { listFields, StoredField } from './stored-field.decorator.js';
+import { StoredField } from './stored-field.decorator.js';
 import { storedSchema } from './stored-schema.js';
 
 export const MARKET_MOMENTS = ['live', 'prelive'] as const;
@@ -42,7 +42,7 @@ export class Market {
   @StoredField('date', 'Time of the last update.', '2026-11-21T07:03:00.044Z', { optional: true })
   readonly updatedAt!: Date;
 
-  @StoredField('text', 'Name of the odds provider.', 'Northbook', { filtered: true })
+  @StoredField('text', 'Name of the odds provider.', 'Northbook')
   readonly provider!: string;
 
   @StoredField('text', 'Display name of the market.', 'Over/Under 2.5')
@@ -56,19 +56,13 @@ export class Market {
 
   @StoredField('text', 'Whether the market is offered before or during the event.', 'live', {
     values: MARKET_MOMENTS,
-    filtered: true,
   })
   readonly marketMoment!: MarketMoment;
 
-  @StoredField('exact', 'State of the market, such as `OPEN` or `SUSPENDED`.', 'OPEN', {
-    filtered: true,
-  })
+  @StoredField('exact', 'State of the market, such as `OPEN` or `SUSPENDED`.', 'OPEN')
   readonly marketStatus!: string;
 
-  @StoredField('text', 'What the market is about.', 'OVER_UNDER', {
-    values: MARKET_TYPES,
-    filtered: true,
-  })
+  @StoredField('text', 'What the market is about.', 'OVER_UNDER', { values: MARKET_TYPES })
   readonly marketType!: MarketType;
 
   @StoredField('list', 'The selections of the market with their prices.', [], { of: Runner })
@@ -93,17 +87,13 @@ MarketSchema.index(
   { unique: true, name: 'market_identity' },
 );
 
-/** The fields that a query may filter by. */
-export const FILTERED_FIELDS = listFields(Market)
-  .filter(({ filtered }) => filtered)
-  .map(({ name }) => name);
+/** The fields that a query may filter by, in their order in the indexes. */
+export const FILTERED_FIELDS = ['provider', 'marketMoment', 'marketStatus', 'marketType'] as const;
+export type FilteredField = (typeof FILTERED_FIELDS)[number];
 
 // `_id` right after the look-up's id gives the order of the answer without a sort; the filters behind it are
 // judged on the index's own keys, so that only what is on the page is fetched, and counting fetches nothing.
 for (const field of SCOPE_FIELDS) {
-  const filters = FILTERED_FIELDS.map((name) => [name, 1] as const);
-  MarketSchema.index(
-    { [field]: 1, _id: 1, ...Object.fromEntries(filters) },
-    { name: `${field}_page` },
-  );
+  const filters = Object.fromEntries(FILTERED_FIELDS.map((name) => [name, 1 as const]));
+  MarketSchema.index({ [field]: 1, _id: 1, ...filters }, { name: `${field}_page` });
 }

@@ -7,8 +7,6 @@ export type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list
 interface FieldOptions {
   /** The values that a record may have. Other writers' unknown values are served all the same. */
   readonly values?: readonly string[];
-  /** A query may filter by it. */
-  readonly filtered?: boolean;
   /** A record may lack it. */
   readonly optional?: boolean;
   /** Made by MongoDB: a record may not have it. */
