@@ -1,12 +1,6 @@
-/**
- * The first process of a container ignores signals that it has no handler for. These handlers end it, until the
- * server has its own.
- */
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+export const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-const end = () => process.exit(0);
-for (const signal of SIGNALS) process.on(signal, end);
+/** The first process of a container ignores signals without a handler: this one ends it until the server has its own. */
+export const exitEarly = () => process.exit(0);
 
-export function releaseSignals(): void {
-  for (const signal of SIGNALS) process.off(signal, end);
-}
+for (const signal of SIGNALS) process.on(signal, exitEarly);

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.setup.js';
+import { messageOf } from './common/command.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
 import { DatabaseInit } from './database/database-init.js';
 import { Database } from './database/database.js';
@@ -39,7 +40,9 @@ async function start(): Promise<void> {
     await app.listen(config.port, config.host);
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${config.host}:${port}`);
-    await connect(app, config);
+    // Until MongoDB is there, look-ups are answered 503.
+    await app.get(Database).connectEventually();
+    if (config.dbInit) await app.get(DatabaseInit).run();
     if (!embedded) return;
     await prepareDemo(app);
     if (config.demoFeed) void new DemoFeed(app).run();
@@ -56,13 +59,9 @@ async function listenForOperators(app: NestExpressApplication, { adminPort, host
   new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
 }
 
-/** Brings the database up behind the listening server: until then look-ups are answered 503. */
-async function connect(app: NestExpressApplication, { dbInit }: Config): Promise<void> {
-  await app.get(Database).connectEventually();
-  if (dbInit) await app.get(DatabaseInit).run();
-}
-
 start().catch((error: unknown) => {
-  say(error instanceof ConfigError ? error.message : redact(`Could not start: ${String(error)}`));
+  say(
+    error instanceof ConfigError ? error.message : redact(`Could not start: ${messageOf(error)}`),
+  );
   process.exit(1);
 });

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpServerAdapter } from './http/http-server.js';
-import { releaseSignals } from './early-signals.js';
+import { exitEarly, SIGNALS } from './early-signals.js';
 import { StreamHub } from './markets/watch/stream-hub.js';
 import { ReadinessService } from './health/readiness.service.js';
 
@@ -18,33 +18,26 @@ const LAST_ANSWER_MS = 6_000;
  * A second signal exits at once.
  */
 export function shutDownOnSignal(app: NestExpressApplication, last: () => Promise<unknown>): void {
-  const logger = new Logger('Shutdown');
-  const server: Server = app.getHttpServer();
   let begun = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (begun) process.exit(1);
     begun = true;
-    logger.log(`${signal}: finishing what is under way`);
-    void shutDown().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        logger.error({ err: error }, 'Shutting down failed');
-        process.exit(1);
-      },
-    );
+    new Logger('Shutdown').log(`${signal}: finishing what is under way`);
+    void shutDown(app)
+      .then(last)
+      .then(() => process.exit(0));
   };
-  const shutDown = async () => {
-    app.get(ReadinessService).shutDown();
-    void app.get(StreamHub).drain();
-    (app.getHttpAdapter() as unknown as HttpServerAdapter).keepsConnections = false;
-    await delay(STILL_LISTENING_MS);
-    const closed = new Promise((resolve) => server.close(resolve));
-    await Promise.race([closed, delay(LAST_ANSWER_MS)]);
-    server.closeAllConnections();
-    await app.close();
-    await last();
-  };
-  releaseSignals();
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const signal of SIGNALS) process.off(signal, exitEarly).on(signal, onSignal);
+}
+
+async function shutDown(app: NestExpressApplication): Promise<void> {
+  const server: Server = app.getHttpServer();
+  app.get(ReadinessService).shutDown();
+  void app.get(StreamHub).drain();
+  (app.getHttpAdapter() as unknown as HttpServerAdapter).keepsConnections = false;
+  await delay(STILL_LISTENING_MS);
+  const closed = new Promise((resolve) => server.close(resolve));
+  await Promise.race([closed, delay(LAST_ANSWER_MS)]);
+  server.closeAllConnections();
+  await app.close();
 }
