@@ -11,14 +11,8 @@ import {
   type Parse,
 } from './common/setting-rules.js';
 
-interface Setting {
-  readonly variable: string;
-  readonly property: string;
-  readonly parse: Parse<unknown>;
-}
-
 /** Every setting in the order of its declaration. */
-export const settings: Setting[] = [];
+export const settings: { variable: string; property: string; parse: Parse<unknown> }[] = [];
 
 function Env<T>(variable: string, parse: Parse<T>): PropertyDecorator {
   return (_target, property) => {
@@ -133,13 +127,5 @@ export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
 
 function environment(): NodeJS.ProcessEnv {
   const set = Object.entries(process.env).filter(([, value]) => value);
-  return { ...envFile(), ...Object.fromEntries(set) };
-}
-
-function envFile(): NodeJS.ProcessEnv {
-  try {
-    return readEnvFile('.env');
-  } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
-  }
+  return { ...readEnvFile('.env'), ...Object.fromEntries(set) };
 }
