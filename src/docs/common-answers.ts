@@ -33,7 +33,8 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;
     operation.security ??= [];
-    operation.parameters?.sort(pathFirst);
+    // What must be given comes first in Swagger UI's form.
+    operation.parameters?.sort((one, other) => Number(isInPath(other)) - Number(isInPath(one)));
     for (const status of PARSER_STATUSES) {
       const problem = refusedByParser(status);
       operation.responses[status] = {
@@ -50,11 +51,6 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
     }
   }
   return document;
-}
-
-/** What must be given comes first in Swagger UI's form. */
-function pathFirst(one: Parameter, other: Parameter): number {
-  return Number(isInPath(other)) - Number(isInPath(one));
 }
 
 function isInPath(parameter: Parameter): boolean {
