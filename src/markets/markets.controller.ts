@@ -25,8 +25,7 @@ export class MarketsController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const { eventId } = lookup;
-    await this.send(request, response, { eventId }, lookup);
+    await this.send(request, response, { eventId: lookup.eventId }, lookup);
   }
 
   @Get('fixture/:fixtureId')
@@ -36,8 +35,7 @@ export class MarketsController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const { fixtureId } = lookup;
-    await this.send(request, response, { fixtureId }, lookup);
+    await this.send(request, response, { fixtureId: lookup.fixtureId }, lookup);
   }
 
   private async send(

@@ -9,13 +9,10 @@ export type Scope = {
   };
 }[ScopeField];
 
-export function isScopeField(name: string): name is ScopeField {
-  return SCOPE_FIELDS.some((field) => field === name);
-}
-
-export function scopeOf(field: ScopeField, id: string): Scope {
-  const scope: Partial<Record<ScopeField, string>> = { [field]: id };
-  return scope as Scope;
+/** The scope that a parameter of this name asks for; undefined if it asks for something else. */
+export function scopeOf(name: string, id: string): Scope | undefined {
+  const scope: Partial<Record<string, string>> = { [name]: id };
+  return SCOPE_FIELDS.some((field) => field === name) ? (scope as Scope) : undefined;
 }
 
 /** The field that the scope's markets are looked up by. */

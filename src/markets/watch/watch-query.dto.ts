@@ -8,7 +8,7 @@ import {
 import type { RawQuery } from '../../http/api-request.js';
 import { HeaderText, QueryInteger, QueryText, QueryTexts } from '../../http/input/parameters.js';
 import { MarketFilters } from '../markets-query.dto.js';
-import { isScopeField, SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
+import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
 
 /** How many ids one watch may have, of both names together. */
@@ -57,7 +57,7 @@ export class WatchQuery extends MarketFilters {
 
   constructor(query: RawQuery = []) {
     super();
-    this.ids = query.flatMap(([name, id]) => (isScopeField(name) ? [scopeOf(name, id)] : []));
+    this.ids = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
   }
 }
 
