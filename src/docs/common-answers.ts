@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { problemContent } from '../http/api-problems.decorator.js';
+import { problemContent, textHeader } from '../http/api-problems.decorator.js';
 import { PARSER_STATUSES, refusedByParser } from '../http/parser-problems.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
 
@@ -10,13 +10,8 @@ type Answer = Extract<Operation['responses'][string], { description: string }>;
 /** Which answers count against the key's limit, and tell how far it is used up. */
 const COUNTED = ['200', '304', '400', '429'];
 
-const text = (description: string, example: string) => ({
-  description,
-  schema: { type: 'string' as const, example },
-});
-
 const REQUEST_ID = {
-  ...text(
+  ...textHeader(
     "The request's own id if it was sane, else a new one; it is in the log, too.",
     EXAMPLE_REQUEST_ID,
   ),
@@ -24,8 +19,11 @@ const REQUEST_ID = {
 };
 
 const RATE_LIMIT = {
-  'RateLimit-Policy': text('Requests allowed per minute and key.', '"default";q=600;w=60'),
-  RateLimit: text('What is left of them, and seconds until all are back.', '"default";r=599;t=60'),
+  'RateLimit-Policy': textHeader('Requests allowed per minute and key.', '"default";q=600;w=60'),
+  RateLimit: textHeader(
+    'What is left of them, and seconds until all are back.',
+    '"default";r=599;t=60',
+  ),
 };
 
 /** Adds what holds for every operation: answers of the HTTP parser, headers, and what must be given first. */

@@ -49,6 +49,11 @@ export function problemContent(problems: readonly Problem[]) {
   };
 }
 
+/** Documents a header of an answer. */
+export function textHeader(description: string, example: string) {
+  return { description, schema: { type: 'string' as const, example } };
+}
+
 /** An example: the true detail depends on the request. */
 function detailOf(code: ProblemCode): string {
   return `What went wrong this time: ${PROBLEMS[code].title.toLowerCase()}.`;

@@ -1,7 +1,7 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
 import { PageMeta } from '../http/input/page.js';
-import { documentFields } from './document-fields.js';
 import { Market } from './market.schema.js';
+import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 
 documentFields(Market);
 
@@ -12,4 +12,25 @@ export class MarketsPage {
 
   @ApiProperty({ description: 'Where the page stands in the whole list.', type: PageMeta })
   readonly meta!: PageMeta;
+}
+
+/** Puts a class of stored fields into the OpenAPI document. Not done by their decorator: commands do without Swagger. */
+function documentFields(type: new () => object): void {
+  for (const field of listFields(type)) {
+    ApiPropertyOptional(documentation(field))(type.prototype as object, field.name);
+    if (field.of) documentFields(field.of);
+  }
+}
+
+function documentation(field: StoredFieldRule): ApiPropertyOptions {
+  const { kind, of, description, example, values } = field;
+  if (kind === 'list') return { description, type: of, isArray: true };
+  if (kind === 'price') return { description, example, type: 'number' };
+  if (kind === 'date') return { description, example, type: 'string', format: 'date-time' };
+  if (!values) return { description, example, type: 'string' };
+  return {
+    description,
+    example,
+    anyOf: [{ type: 'string', enum: [...values] }, { type: 'string' }],
+  };
 }

@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces } from '@nestjs/swagger';
 import { ApiKeyed } from '../../http/api-keyed.decorator.js';
+import { textHeader } from '../../http/api-problems.decorator.js';
 import { Changes } from './changes.dto.js';
 
 const EVENTS = `event: changes
@@ -12,10 +13,7 @@ data: {"ageMs":8}
 `;
 
 const cacheControl = (value: string) => ({
-  'Cache-Control': {
-    description: 'Each answer is of its moment.',
-    schema: { type: 'string' as const, example: value },
-  },
+  'Cache-Control': textHeader('Each answer is of its moment.', value),
 });
 
 /** Documents `/v1/markets/changes`. */
