@@ -20,27 +20,35 @@ export function marketJson(stored: Stored): string {
 function view(stored: Stored, fields: readonly StoredFieldRule[]): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const field of fields) {
-    const value = show[field.kind](stored[field.name], field);
+    const value = shownValue(stored[field.name], field);
     if (value !== undefined) shown[field.name] = value;
   }
   return shown;
 }
 
-const show: Record<StoredFieldRule['kind'], (value: unknown, field: StoredFieldRule) => unknown> = {
-  text: (value) => (typeof value === 'string' ? value : undefined),
-  exact: (value) => (typeof value === 'string' ? value : undefined),
-  price: (value) => numberOf(value),
-  date: (value) => isoDate(value),
-  objectId: (value) => idText(value),
-  list: (value, field) => listOf(value, field),
-};
+function shownValue(value: unknown, { kind, of }: StoredFieldRule): unknown {
+  switch (kind) {
+    case 'text':
+    case 'exact':
+      return typeof value === 'string' ? value : undefined;
+    case 'price':
+      return numberOf(value);
+    case 'date':
+      return isoDate(value);
+    case 'objectId':
+      return idText(value);
+    case 'list':
+      return listOf(value, of);
+  }
+}
 
 const BSON_NUMBERS = [BSON.Int32, BSON.Long, BSON.Double, BSON.Decimal128];
 
 function numberOf(value: unknown): number | undefined {
-  const isBson = BSON_NUMBERS.some((type) => value instanceof type);
-  const number = typeof value === 'number' || isBson ? Number(String(value)) : NaN;
-  return Number.isFinite(number) ? number : undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  return BSON_NUMBERS.some((type) => value instanceof type)
+    ? numberOf(Number(String(value)))
+    : undefined;
 }
 
 /** Years outside 0 to 9999 have a longer form, which not every client can read. */
@@ -55,7 +63,7 @@ function isoDate(value: unknown): string | undefined {
   return text.length === ISO_LENGTH && (!isText || text === value) ? text : undefined;
 }
 
-function listOf(value: unknown, { of }: StoredFieldRule): unknown {
+function listOf(value: unknown, of: StoredFieldRule['of']): unknown {
   if (!Array.isArray(value) || !of) return undefined;
   const fields = listFields(of);
   return value.filter(isDocument).map((element) => view(element, fields));
