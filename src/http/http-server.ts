@@ -1,24 +1,15 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express } from 'express';
 import { once } from 'node:events';
-import type { Server, ServerOptions, ServerResponse } from 'node:http';
-import {
-  IncomingRequests,
-  type IncomingOptions,
-  type RequestObserver,
-} from './incoming-requests.js';
+import type { Server } from 'node:http';
+import { IncomingRequests, type HttpOptions } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
 import { createNodeServer } from './node-server.js';
 import type { RequestListener } from './overload/admission.js';
 import { readyFiles } from './ready-files.js';
-import { UnreadAnswers } from './unread-answers.js';
 
 /** New connections that the system queues for us; beyond that it drops them, and clients try again after a second. */
 const BACKLOG = 4_096;
-
-interface HttpServerOptions extends Omit<IncomingOptions, 'closed'> {
-  readonly observer: RequestObserver;
-}
 
 /** Express for Nest, on HTTP servers that bound what waits, what is unread, and how clients are refused. */
 export class HttpServerAdapter extends ExpressAdapter {
@@ -26,13 +17,11 @@ export class HttpServerAdapter extends ExpressAdapter {
   keepsConnections = true;
 
   private serve: RequestListener;
-  private readonly observer: RequestObserver;
   private readonly incoming: IncomingRequests;
-  private readonly unread: UnreadAnswers;
-  private readonly serverOptions: ServerOptions;
+  private readonly messages: ReturnType<typeof messageClasses>;
   private operators: Server | undefined;
 
-  constructor({ limits, observer, tellsOrigins }: HttpServerOptions) {
+  constructor(private readonly httpOptions: HttpOptions) {
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
@@ -40,20 +29,14 @@ export class HttpServerAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     super(app);
     this.serve = app;
-    this.observer = observer;
-    this.unread = new UnreadAnswers(limits.unreadMs);
-    this.serverOptions = messageClasses(app, (response: ServerResponse) => {
+    this.messages = messageClasses(app, (response) => {
       if (!this.keepsConnections) response.shouldKeepAlive = false;
-      this.unread.watch(response);
     });
-    this.incoming = new IncomingRequests(app, (...admitted) => this.serve(...admitted), {
-      limits,
-      tellsOrigins,
-      closed: (request, response) => {
-        this.unread.closed(response);
-        observer.closed(request, response);
-      },
-    });
+    this.incoming = new IncomingRequests(
+      app,
+      (...admitted) => this.serve(...admitted),
+      httpOptions,
+    );
   }
 
   override initHttpServer(): void {
@@ -85,7 +68,6 @@ export class HttpServerAdapter extends ExpressAdapter {
   }
 
   override async close(): Promise<void> {
-    this.unread.end();
     this.operators?.close();
     this.operators?.closeAllConnections();
     await super.close();
@@ -96,8 +78,6 @@ export class HttpServerAdapter extends ExpressAdapter {
       request.fromOperator = forOperators;
       this.incoming.receive(request, response);
     };
-    return createNodeServer(this.serverOptions, receive, (...refusal) =>
-      this.observer.refused(...refusal),
-    );
+    return createNodeServer(this.messages, this.httpOptions, receive);
   }
 }

@@ -5,21 +5,21 @@ import type { HttpLimits } from './http-limits.js';
 import { Admission, type RequestListener } from './overload/admission.js';
 import { sendOverloaded } from './overload/overloaded.js';
 import { isProbe } from './probe-paths.js';
+import type { Problem } from './problem.js';
 import { requestIdOf } from './request-context.js';
 import { findRoute, routablePath } from './routes.js';
-import type { RefusalListener } from './socket-refusal.js';
 
 /** Told of each request once: for log and metrics. */
 export interface RequestObserver {
   /** When its answer is sent, or its client has left. */
   closed(request: ApiRequest, response: Response): void;
   /** Of one that could not be read. */
-  refused: RefusalListener;
+  refused(requestId: string, problem: Problem): void;
 }
 
-export interface IncomingOptions {
+export interface HttpOptions {
   readonly limits: HttpLimits;
-  readonly closed: RequestObserver['closed'];
+  readonly observer: RequestObserver;
   /** Whether a refusal must carry CORS headers where it goes to a page of another origin: then Express sends it. */
   readonly tellsOrigins: boolean;
 }
@@ -33,7 +33,7 @@ export class IncomingRequests {
   constructor(
     private readonly app: Express,
     private readonly serve: RequestListener,
-    private readonly options: IncomingOptions,
+    private readonly options: HttpOptions,
   ) {
     this.admission = new Admission(options.limits, serve, (...late) => this.refuse(...late));
   }
@@ -42,7 +42,7 @@ export class IncomingRequests {
     request.startedAt = performance.now();
     response.once('close', () => {
       if (request.requestId === undefined) this.identify(request);
-      this.options.closed(request, response);
+      this.options.observer.closed(request, response);
     });
     // A response has its socket only when no earlier answer is under way on it.
     if (!response.socket) this.receiveLater(request, response);

@@ -1,8 +1,10 @@
-import { createServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
+import { watchConnections } from './connections.js';
+import type { HttpOptions } from './incoming-requests.js';
 import type { RequestListener } from './overload/admission.js';
-import { SocketRefusals, type RefusalListener } from './socket-refusal.js';
+import { SocketRefusals } from './socket-refusal.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
 export const SERVER_OPTIONS: ServerOptions = {
@@ -18,11 +20,11 @@ export const SERVER_OPTIONS: ServerOptions = {
 
 /** An HTTP server that answers what Node would refuse by itself with problem details, too. */
 export function createNodeServer(
-  options: ServerOptions,
+  messages: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>,
+  { limits, observer }: HttpOptions,
   receive: RequestListener,
-  refused: RefusalListener,
 ): Server {
-  const server = createServer({ ...SERVER_OPTIONS, ...options });
+  const server = createServer({ ...SERVER_OPTIONS, ...messages });
   // Above a count Node drops headers without an error, a second key among them. The size bounds them already.
   server.maxHeadersCount = 0;
   server.on('request', receive);
@@ -30,23 +32,11 @@ export function createNodeServer(
     request.hasUnmetExpectation = true;
     receive(request, response);
   });
-  const refusals = new SocketRefusals(refused);
+  const refusals = new SocketRefusals(observer);
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
     refusals.unreadable(code, socket);
   });
   server.on('connect', (_request, socket: Socket) => refusals.tunnel(socket));
-  keepBusyConnections(server);
+  watchConnections(server, limits.unreadMs);
   return server;
-}
-
-/** For Node a connection is idle as soon as its answer is written, although its client may still be reading it. */
-function keepBusyConnections(server: Server): void {
-  const sockets = new Set<Socket & { readonly _httpMessage?: ServerResponse | null }>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.closeIdleConnections = () => {
-    for (const socket of sockets) if (!socket._httpMessage) socket.destroy();
-  };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
+import type { HttpSocket } from './connections.js';
+import type { RequestObserver } from './incoming-requests.js';
 import { refusedByParser } from './parser-problems.js';
 import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 
@@ -10,24 +11,15 @@ const LINGER_MS = 1_000;
 /** Thousands of connections may time out at once. This many are refused in one turn of the event loop. */
 const LATE_AT_A_TIME = 10;
 
-/** Told of each request that was refused before it could be read. */
-export type RefusalListener = (requestId: string, problem: Problem) => void;
-
 /** Made once, since making it takes longer than sending it. */
 const TIMED_OUT = refusedByParser(408);
-
-/** A socket with the request that is read from it and the answer that is sent on it, if any. */
-type HttpSocket = Socket & {
-  readonly _httpMessage?: ServerResponse | null;
-  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
-};
 
 /** Refuses where Node gives us a socket but no response object: writes the answer on the socket and closes it. */
 export class SocketRefusals {
   private readonly refused = new WeakSet<HttpSocket>();
   private late: HttpSocket[] = [];
 
-  constructor(private readonly tell: RefusalListener) {}
+  constructor(private readonly observer: RequestObserver) {}
 
   /** @param code of Node's HTTP parser or server */
   unreadable(code: string | undefined, socket: HttpSocket): void {
@@ -74,7 +66,7 @@ export class SocketRefusals {
       return;
     }
     const requestId = randomUUID();
-    this.tell(requestId, problem);
+    this.observer.refused(requestId, problem);
     socket.end(bareAnswer(problem, requestId));
     // A socket that is closed while data come in is reset, and the client might never see the answer.
     socket.resume();

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { sentOn } from '../../http/unread-answers.js';
+import { sentOn } from '../../http/connections.js';
 
 /** Writes the events of a stream, and knows whether the socket is full, and for how long the client has not read. */
 export class EventWriter {

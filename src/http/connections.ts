@@ -1,0 +1,48 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How often an answer is checked before its client is cut off. */
+const CHECKS = 15;
+
+/**
+ * A socket with what Node keeps for itself: the request that is read from it, the answer that is sent on it, and how
+ * many bytes of a write the system has not taken yet.
+ */
+export type HttpSocket = Socket & {
+  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
+  readonly _httpMessage?: ServerResponse | null;
+  readonly _handle?: { readonly writeQueueSize?: number } | null;
+};
+
+/**
+ * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone,
+ * also when the server closes its idle connections.
+ */
+export function watchConnections(server: Server, unreadMs: number): void {
+  const read = new Map<HttpSocket, { sent: number; at: number }>();
+  server.on('connection', (socket: Socket) => {
+    read.set(socket, { sent: 0, at: performance.now() });
+    socket.once('close', () => read.delete(socket));
+  });
+  // For Node a connection is idle as soon as its answer is written, although its client may still be reading it.
+  server.closeIdleConnections = () => {
+    for (const socket of read.keys()) if (!socket._httpMessage) socket.destroy();
+  };
+  const cutUnread = () => {
+    const now = performance.now();
+    for (const [socket, last] of read) {
+      const sent = sentOn(socket);
+      if (socket.writableLength === 0 || sent !== last.sent) Object.assign(last, { sent, at: now });
+      else if (now - last.at >= unreadMs) socket.destroy();
+    }
+  };
+  server.once('listening', () => {
+    const timer = setInterval(cutUnread, unreadMs / CHECKS).unref();
+    server.once('close', () => clearInterval(timer));
+  });
+}
+
+/** Bytes that the system took. */
+export function sentOn(socket: HttpSocket): number {
+  return socket.bytesWritten - (socket._handle?.writeQueueSize ?? 0);
+}
