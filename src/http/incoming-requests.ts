@@ -3,11 +3,15 @@ import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
 import { Admission, type RequestListener } from './overload/admission.js';
-import { sendOverloaded } from './overload/overloaded.js';
+import { overloaded } from './overload/overloaded.js';
 import { isProbe } from './probe-paths.js';
+import { sendProblem } from './problem.filter.js';
 import type { Problem } from './problem.js';
-import { requestIdOf } from './request-context.js';
+import { identify } from './request-context.js';
 import { findRoute, routablePath } from './routes.js';
+
+/** Made once, since making it takes longer than sending it. */
+const OVERLOADED = overloaded();
 
 /** Told of each request once: for log and metrics. */
 export interface RequestObserver {
@@ -75,12 +79,12 @@ export class IncomingRequests {
       return;
     }
     this.identify(request);
-    sendOverloaded(request, response);
+    sendProblem(request, response, OVERLOADED);
   }
 
   /** Finds what the log tells of a request that gets no further. */
   private identify(request: ApiRequest): void {
     request.route = findRoute(this.app, routablePath(request.url));
-    request.requestId = requestIdOf(request);
+    identify(request);
   }
 }

@@ -2,7 +2,7 @@ import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { answerHeadersOf } from './response-headers.js';
-import { notFound, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { notFound, Problem } from './problem.js';
 
 /** Turns every error into problem details. An unforeseen one is logged, and the caller gets a neutral 500. */
 @Catch()
@@ -34,14 +34,8 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
     return;
   }
   request.problem = problem.code;
-  const body = JSON.stringify(problem.body(request.requestId));
-  response.writeHead(problem.getStatus(), {
-    ...answerHeadersOf(request),
-    'Content-Type': PROBLEM_MEDIA_TYPE,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-    ...problem.headers,
-  });
+  const { body, headers } = problem.answer(request.requestId);
+  response.writeHead(problem.getStatus(), { ...answerHeadersOf(request), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 

@@ -41,6 +41,18 @@ export class Problem extends HttpException {
       ...(this.errors && { errors: this.errors }),
     };
   }
+
+  /** The body as it is sent, and the headers that go with it beside those of every answer. */
+  answer(requestId: string): { readonly body: string; readonly headers: Record<string, string> } {
+    const body = JSON.stringify(this.body(requestId));
+    const headers = {
+      'Content-Type': PROBLEM_MEDIA_TYPE,
+      'Content-Length': String(Buffer.byteLength(body)),
+      'Cache-Control': 'no-store',
+      ...this.headers,
+    };
+    return { body, headers };
+  }
 }
 
 export function notFound(): Problem {

@@ -22,14 +22,18 @@ export function requestContext(request: ApiRequest, response: Response, next: Ne
   request.hasBrokenPath = isBroken(path);
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(path);
-  request.requestId = requestIdOf(request);
-  request.answerHeaders = { 'X-Request-Id': request.requestId };
+  identify(request);
   checkProtocol(request);
   next();
 }
 
-/** The id that came with a request, or a new one. Its query need not have been read. */
-export function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
+/** Gives a request its id: the one that came with it, or a new one. Its query need not have been read. */
+export function identify(request: ApiRequest): void {
+  request.requestId = requestIdOf(request);
+  request.answerHeaders = { 'X-Request-Id': request.requestId };
+}
+
+function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
   const given = headers['x-request-id'];
   if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
   const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1));

@@ -3,7 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import type { HttpSocket } from './connections.js';
 import type { RequestObserver } from './incoming-requests.js';
 import { refusedByParser } from './parser-problems.js';
-import { methodNotAllowed, Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { methodNotAllowed, Problem } from './problem.js';
+import { DATA_HEADERS } from './response-headers.js';
 
 /** A refused client that is still sending is cut off after this. Milliseconds. */
 const LINGER_MS = 1_000;
@@ -82,17 +83,9 @@ function unreadable(code = ''): Problem {
 }
 
 function bareAnswer(problem: Problem, requestId: string): string {
-  const body = JSON.stringify(problem.body(requestId));
-  const headers = {
-    'Content-Type': PROBLEM_MEDIA_TYPE,
-    'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
-    'X-Request-Id': requestId,
-    'X-Content-Type-Options': 'nosniff',
-    Connection: 'close',
-    ...problem.headers,
-  };
+  const { body, headers } = problem.answer(requestId);
+  const all = { ...DATA_HEADERS, ...headers, 'X-Request-Id': requestId, Connection: 'close' };
   const status = problem.getStatus();
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`;
 }
