@@ -12,7 +12,13 @@ export function readAs<Input>(
   query: string,
   headers: Record<string, string> = {},
 ): { input?: Input; faults?: readonly RequestFault[] } {
-  const request = { rawQuery: readQuery(query), headers, params: {} } as unknown as ApiRequest;
+  const rawHeaders = Object.entries(headers).flat();
+  const request = {
+    rawQuery: readQuery(query),
+    rawHeaders,
+    headers,
+    params: {},
+  } as unknown as ApiRequest;
   try {
     return { input: pipe.transform(request, { type: 'custom', metatype }) as Input };
   } catch (error) {

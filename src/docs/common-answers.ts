@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { problemContent, textHeader } from '../http/api-problems.decorator.js';
-import { PARSER_STATUSES, refusedByParser } from '../http/parser-problems.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
+import { PARSER_STATUSES, refusedByParser } from '../http/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];

@@ -4,7 +4,8 @@ import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 
 function requestWith(headers: Record<string, string> = {}, ...keys: string[]): ApiRequest {
-  return { headers, rawQuery: keys.map((key) => ['api_key', key]) } as unknown as ApiRequest;
+  const rawHeaders = Object.entries(headers).flat();
+  return { rawHeaders, rawQuery: keys.map((key) => ['api_key', key]) } as unknown as ApiRequest;
 }
 
 describe('mayHoldKey', () => {

@@ -1,5 +1,5 @@
-import type { ApiRequest, RawQuery } from './api-request.js';
-import { API_KEY_HEADER, API_KEY_QUERY } from './credentials.js';
+import type { ApiRequest } from './api-request.js';
+import { credentialsOf } from './credentials.js';
 
 /**
  * What keys begin with; or 24 letters and digits in a row that are as mixed as a key's secret: names in camel
@@ -18,15 +18,10 @@ const SHARED = 6;
  */
 export function mayHoldKey(
   text: string,
-  { rawQuery, headers }: Pick<ApiRequest, 'headers'> & { rawQuery: RawQuery },
+  request: Pick<ApiRequest, 'rawQuery' | 'rawHeaders'>,
 ): boolean {
-  const keys = rawQuery.filter(([name]) => name === API_KEY_QUERY).map(([, key]) => key);
-  return (
-    KEY_LIKE.test(text) ||
-    [...keys, String(headers[API_KEY_HEADER.toLowerCase()] ?? '')].some((key) =>
-      sharesSecret(text, key),
-    )
-  );
+  const { inQuery, inHeader } = credentialsOf(request);
+  return KEY_LIKE.test(text) || [...inQuery, ...inHeader].some((key) => sharesSecret(text, key));
 }
 
 function sharesSecret(text: string, key: string): boolean {

@@ -1,8 +1,22 @@
+import type { NextFunction, Response } from 'express';
+import type { ApiRequest } from './api-request.js';
+import { notFound } from './problem.js';
+import { splitTarget } from './raw-query.js';
+
 /** Exactly these paths are answered under overload too, since operators' programs ask them all the time. */
 export const PROBE_PATHS = new Set(['/health/live', '/health/ready', '/metrics']);
 
 /** @param target path and query, or a route */
 export function isProbe(target: string): boolean {
-  const end = target.indexOf('?');
-  return PROBE_PATHS.has(end < 0 ? target : target.slice(0, end));
+  return PROBE_PATHS.has(splitTarget(target).path);
+}
+
+/** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */
+export function separateOperators(
+  request: ApiRequest,
+  _response: Response,
+  next: NextFunction,
+): void {
+  if (isProbe(request.url) !== request.fromOperator) throw notFound();
+  next();
 }

@@ -1,4 +1,10 @@
-import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  Logger,
+  NotFoundException,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { answerHeadersOf } from './response-headers.js';
@@ -17,11 +23,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   private problemOf(error: unknown, request: ApiRequest): Problem {
     if (error instanceof Problem) return error;
-    const status = statusOf(error);
-    if (status === 404) return notFound();
-    if (status !== undefined && status < 500) {
-      return new Problem('invalid_request', 'The request could not be read.', { status });
-    }
+    if (error instanceof NotFoundException) return notFound();
     this.logger.error({ err: error, requestId: request.requestId }, 'Unforeseen failure');
     return new Problem('internal_error', 'The service failed. Please report the request id.');
   }
@@ -37,10 +39,4 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   const { body, headers } = problem.answer(request.requestId);
   response.writeHead(problem.getStatus(), { ...answerHeadersOf(request), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-/** The status that errors of Nest and Express carry. */
-function statusOf(error: unknown): number | undefined {
-  const status = (error as { status?: unknown } | null)?.status;
-  return typeof status === 'number' && status >= 400 ? status : undefined;
 }

@@ -68,3 +68,19 @@ export function methodNotAllowed(allowed = ['GET', 'HEAD']): Problem {
     },
   );
 }
+
+/** What is refused before a route is looked for, by status. */
+const PARSER_DETAILS = {
+  408: 'The request did not arrive in time.',
+  413: 'The chunk extensions are too large.',
+  417: 'Expectations other than 100-continue cannot be met.',
+  431: 'The request line and headers exceed 16 KiB.',
+} as const;
+
+type ParserStatus = keyof typeof PARSER_DETAILS;
+
+export const PARSER_STATUSES = Object.keys(PARSER_DETAILS).map(Number) as ParserStatus[];
+
+export function refusedByParser(status: ParserStatus, headers?: Record<string, string>): Problem {
+  return new Problem('invalid_request', PARSER_DETAILS[status], { status, headers });
+}

@@ -7,6 +7,13 @@ export function isBroken(target: string): boolean {
   return NOT_IN_A_TARGET.test(target);
 }
 
+/** The path of a request target, and what follows its `?`. */
+export function splitTarget(target: string): { readonly path: string; readonly query: string } {
+  const start = target.indexOf('?');
+  if (start < 0) return { path: target, query: '' };
+  return { path: target.slice(0, start), query: target.slice(start + 1) };
+}
+
 /** Reads what follows the `?` of a request target. */
 export function readQuery(query: string): RawQuery {
   const parts = query.split('&').filter((part) => part !== '');

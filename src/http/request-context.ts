@@ -2,9 +2,8 @@ import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
-import { refusedByParser } from './parser-problems.js';
-import { Problem } from './problem.js';
-import { isBroken, readQuery } from './raw-query.js';
+import { Problem, refusedByParser } from './problem.js';
+import { isBroken, readQuery, splitTarget } from './raw-query.js';
 import { routablePath } from './routes.js';
 
 /** A client's own request id is kept if it looks like this and holds no key. */
@@ -15,9 +14,7 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
 /** First step of every request: finds its id and its query as sent, and refuses what a proxy could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
-  const start = request.url.indexOf('?');
-  const path = start < 0 ? request.url : request.url.slice(0, start);
-  const query = start < 0 ? '' : request.url.slice(start + 1);
+  const { path, query } = splitTarget(request.url);
   request.rawQuery = readQuery(query);
   request.hasBrokenPath = isBroken(path);
   // A broken encoding must not fail before the key has been checked.
@@ -33,11 +30,11 @@ export function identify(request: ApiRequest): void {
   request.answerHeaders = { 'X-Request-Id': request.requestId };
 }
 
-function requestIdOf({ headers, rawQuery, url }: ApiRequest): string {
-  const given = headers['x-request-id'];
+function requestIdOf(request: ApiRequest): string {
+  const given = request.headers['x-request-id'];
   if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
-  const query = rawQuery ?? readQuery(url.slice(url.indexOf('?') + 1));
-  return mayHoldKey(given, { headers, rawQuery: query }) ? randomUUID() : given;
+  request.rawQuery ??= readQuery(splitTarget(request.url).query);
+  return mayHoldKey(given, request) ? randomUUID() : given;
 }
 
 /** @throws Problem when a proxy could read the request differently, or it expects what can't be met */

@@ -1,4 +1,5 @@
 import type { Express } from 'express';
+import { splitTarget } from './raw-query.js';
 
 interface Layer {
   readonly route?: { readonly path: string };
@@ -13,6 +14,5 @@ export function findRoute(app: Express, path: string): Layer['route'] {
 
 /** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
 export function routablePath(target: string): string {
-  const end = target.indexOf('?');
-  return (end < 0 ? target : target.slice(0, end)).replaceAll('%', '%25');
+  return splitTarget(target).path.replaceAll('%', '%25');
 }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpSocket } from './connections.js';
 import type { RequestObserver } from './incoming-requests.js';
-import { refusedByParser } from './parser-problems.js';
-import { methodNotAllowed, Problem } from './problem.js';
+import { methodNotAllowed, Problem, refusedByParser } from './problem.js';
 import { DATA_HEADERS } from './response-headers.js';
 
 /** A refused client that is still sending is cut off after this. Milliseconds. */
