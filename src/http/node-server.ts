@@ -4,6 +4,7 @@ import type { ApiRequest } from './api-request.js';
 import { watchConnections } from './connections.js';
 import type { HttpOptions } from './incoming-requests.js';
 import type { RequestListener } from './overload/admission.js';
+import { methodNotAllowed } from './problem.js';
 import { SocketRefusals } from './socket-refusal.js';
 
 /** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
@@ -36,7 +37,7 @@ export function createNodeServer(
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
     refusals.unreadable(code, socket);
   });
-  server.on('connect', (_request, socket: Socket) => refusals.tunnel(socket));
+  server.on('connect', (_request, socket: Socket) => refusals.refuse(socket, methodNotAllowed()));
   watchConnections(server, limits.unreadMs);
   return server;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpSocket } from './connections.js';
 import type { RequestObserver } from './incoming-requests.js';
-import { methodNotAllowed, Problem, refusedByParser } from './problem.js';
+import { Problem, refusedByParser } from './problem.js';
 import { DATA_HEADERS } from './response-headers.js';
 
 /** A refused client that is still sending is cut off after this. Milliseconds. */
@@ -31,11 +31,6 @@ export class SocketRefusals {
     if (this.late.length === 1) setImmediate(this.refuseLate);
   }
 
-  /** The method CONNECT. */
-  tunnel(socket: HttpSocket): void {
-    this.refuse(socket, methodNotAllowed());
-  }
-
   private readonly refuseLate = (): void => {
     for (const socket of this.late.splice(0, LATE_AT_A_TIME)) {
       // This request was answered already, but its body never came to its end.
@@ -45,7 +40,7 @@ export class SocketRefusals {
     if (this.late.length > 0) setImmediate(this.refuseLate);
   };
 
-  private refuse(socket: HttpSocket, problem: Problem): void {
+  refuse(socket: HttpSocket, problem: Problem): void {
     // Node reports the same failure again for everything that the client sends afterwards.
     if (this.refused.has(socket)) return;
     this.refused.add(socket);

@@ -6,21 +6,16 @@ import { TimeSlices } from './time-slices.js';
 
 export type RequestListener = (request: ApiRequest, response: Response) => void;
 
-interface Waiting {
-  readonly request: ApiRequest;
-  readonly response: Response;
-}
-
 /**
  * Bounds the requests in flight, and queues those that can be served soon in the order of their arrival. All others
  * are refused. A request is in flight until the head of its answer is written, so clients that read slowly, and
  * streams, do not count.
  */
 export class Admission {
-  private readonly queue: Waiting[] = [];
+  private readonly queue: Parameters<RequestListener>[] = [];
+  private readonly inFlight = new Set<Response>();
   private readonly queueLimit: QueueLimit;
   private readonly slices = new TimeSlices(() => this.serveNext());
-  private inFlight = 0;
   private deadline: NodeJS.Timeout | undefined;
 
   constructor(
@@ -37,28 +32,24 @@ export class Admission {
     const { length } = this.queue;
     const limit = this.queueLimit.at(now, length);
     this.slices.request(now);
-    if (length === 0 && this.hasPlace && this.slices.hasTime(now)) this.begin(request, response);
-    else if (length >= limit) this.refuse(request, response);
-    else this.enqueue(request, response);
+    if (length === 0 && this.hasPlace && this.slices.hasTime(now)) {
+      this.begin(request, response);
+    } else if (length >= limit) {
+      this.refuse(request, response);
+    } else {
+      this.queue.push([request, response]);
+      this.deadline ??= setTimeout(this.refuseLate, this.limits.longestWaitMs);
+    }
   }
 
   private get hasPlace(): boolean {
-    return this.inFlight < this.limits.inFlight;
-  }
-
-  private enqueue(request: ApiRequest, response: Response): void {
-    this.queue.push({ request, response });
-    this.deadline ??= setTimeout(this.refuseLate, this.limits.longestWaitMs);
+    return this.inFlight.size < this.limits.inFlight;
   }
 
   private begin(request: ApiRequest, response: Response): void {
-    this.inFlight += 1;
-    let isInFlight = true;
+    this.inFlight.add(response);
     const over = () => {
-      if (!isInFlight) return;
-      isInFlight = false;
-      this.inFlight -= 1;
-      if (this.queue.length > 0) this.slices.request();
+      if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
     };
     response.once('head', over).once('close', over);
     this.serve(request, response);
@@ -70,26 +61,17 @@ export class Admission {
     if (!next) return false;
     this.queueLimit.countServed();
     // There is nobody to answer if the client has left.
-    if (next.request.socket.writable) this.begin(next.request, next.response);
+    if (next[0].socket.writable) this.begin(...next);
     return true;
   }
 
   /** Refuses some at a time, so that the event loop stays free for others. */
   private readonly refuseLate = (): void => {
-    const { longestWaitMs } = this.limits;
-    const now = performance.now();
-    let wait = this.waitOfFirst(now);
-    for (let count = 0; wait >= longestWaitMs && count < this.limits.queueMin; count++) {
-      const late = this.queue.shift();
-      if (late) this.refuse(late.request, late.response);
-      wait = this.waitOfFirst(now);
-    }
-    this.deadline = undefined;
-    if (this.queue.length > 0) this.deadline = setTimeout(this.refuseLate, longestWaitMs - wait);
-  };
-
-  private waitOfFirst(now: number): number {
+    const { longestWaitMs, queueMin } = this.limits;
+    const lateBefore = performance.now() - longestWaitMs;
+    const late = this.queue.slice(0, queueMin).filter(([{ startedAt }]) => startedAt <= lateBefore);
+    for (const waiting of this.queue.splice(0, late.length)) this.refuse(...waiting);
     const [first] = this.queue;
-    return first ? now - first.request.startedAt : 0;
-  }
+    this.deadline = first && setTimeout(this.refuseLate, first[0].startedAt - lateBefore);
+  };
 }

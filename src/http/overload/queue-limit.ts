@@ -23,23 +23,19 @@ export class QueueLimit {
 
   /** @param length how many wait now */
   at(now: number, length: number): number {
+    const { queueMin, queueMax, servedWithinMs } = this.limits;
     const elapsed = now - this.periodBegan;
-    if (length > 0 && elapsed < PERIOD_MS) return this.limit;
-    if (length === 0) this.reset();
-    else this.judge(elapsed);
+    if (length === 0) {
+      this.rate = 0;
+      this.limit = queueMax;
+    } else if (elapsed >= PERIOD_MS) {
+      this.rate = Math.max(this.served / elapsed, this.rate * EARLIER);
+      this.limit = Math.min(Math.max(queueMin, this.rate * servedWithinMs), queueMax);
+    } else {
+      return this.limit;
+    }
     this.periodBegan = now;
     this.served = 0;
     return this.limit;
-  }
-
-  private reset(): void {
-    this.rate = 0;
-    this.limit = this.limits.queueMax;
-  }
-
-  private judge(elapsed: number): void {
-    const { queueMin, queueMax, servedWithinMs } = this.limits;
-    this.rate = Math.max(this.served / elapsed, this.rate * EARLIER);
-    this.limit = Math.min(Math.max(queueMin, this.rate * servedWithinMs), queueMax);
   }
 }

@@ -37,13 +37,13 @@ export class TimeSlices {
 
   private readonly work = (): void => {
     const now = performance.now();
-    if (this.hasTime(now) && this.workOnce()) {
+    const hasTime = this.hasTime(now);
+    if (hasTime && this.workOnce()) {
       // Behind the microtasks and ticks of the last piece of work, so that their time counts as well.
       queueMicrotask(() => process.nextTick(this.work));
       return;
     }
-    const isCutShort = !this.hasTime(now);
     this.isRequested = false;
-    if (isCutShort) this.request(now);
+    if (!hasTime) this.request(now);
   };
 }
