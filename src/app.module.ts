@@ -1,9 +1,8 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { ChangeFeedModule } from './change-feed/change-feed.module.js';
-import { InputPipe } from './http/input/input.pipe.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import type { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -28,7 +27,6 @@ export class AppModule {
       ],
       providers: [
         { provide: APP_GUARD, useClass: ApiKeyGuard },
-        { provide: APP_PIPE, useClass: InputPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],
     };

@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiResponse, ApiSecurity, getSchemaPath } from '@nestjs/swagger';
+import { API_KEY_HEADER, API_KEY_QUERY } from './credentials.js';
 import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
@@ -32,6 +33,27 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
         content: problemContent(same.map((code) => new Problem(code, detailOf(code)))),
       });
     }),
+  );
+}
+
+/** Documents a route that wants a key: the ways to give one, and the problems it shares with other such routes. */
+export function ApiKeyed(...more: ProblemCode[]): MethodDecorator {
+  return applyDecorators(
+    ApiSecurity(API_KEY_QUERY),
+    ApiSecurity(API_KEY_HEADER),
+    ApiProblems(
+      'invalid_request',
+      'ambiguous_credentials',
+      'unauthorized',
+      'not_found',
+      'method_not_allowed',
+      'rate_limited',
+      'internal_error',
+      'database_unavailable',
+      'overloaded',
+      'database_timeout',
+      ...more,
+    ),
   );
 }
 

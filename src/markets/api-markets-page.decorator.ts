@@ -1,7 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse } from '@nestjs/swagger';
-import { ApiKeyed } from '../http/api-keyed.decorator.js';
-import { textHeader } from '../http/api-problems.decorator.js';
+import { ApiKeyed, textHeader } from '../http/api-problems.decorator.js';
 import { MarketsPage } from './markets-page.dto.js';
 
 const headers = {

@@ -1,4 +1,4 @@
-import { PathId, QueryChoices, QueryTexts } from '../http/input/parameters.js';
+import { PathId, QueryChoices, QueryText } from '../http/input/parameters.js';
 import { PAGE_DEFAULTS, QueryPage, QueryTake, type PageQuery } from '../http/input/page.js';
 import {
   MARKET_MOMENTS,
@@ -18,13 +18,13 @@ export class MarketFilters {
   @QueryChoices({ description: 'Only markets of these types.', values: MARKET_TYPES, maxItems })
   readonly marketType?: readonly MarketType[];
 
-  @QueryTexts({
+  @QueryText({
     description: 'Only markets in these states, such as `OPEN` or `SUSPENDED`; compared exactly.',
     maxItems,
   })
   readonly marketStatus?: readonly string[];
 
-  @QueryTexts({
+  @QueryText({
     description: 'Only markets of these odds providers; names are compared exactly.',
     maxItems,
   })

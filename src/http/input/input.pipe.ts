@@ -1,4 +1,4 @@
-import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
+import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import type { ApiRequest } from '../api-request.js';
 import { Problem } from '../problem.js';
@@ -13,11 +13,11 @@ import { readInput } from './read-input.js';
  */
 @Injectable()
 export class InputPipe implements PipeTransform<ApiRequest> {
-  transform(request: ApiRequest, { metatype, type }: ArgumentMetadata): unknown {
-    if (type !== 'custom' || !metatype) return request;
+  transform(request: ApiRequest, metadata: ArgumentMetadata): object {
+    const metatype = metadata.metatype as Type<object>;
     const parameters = listParameters(metatype);
     const { values, faults } = readInput(request, parameters);
-    const input: object = Object.assign(new metatype(request.rawQuery), values);
+    const input = Object.assign(new metatype(request.rawQuery), values);
     const errors = [...faults, ...brokenRules(input, parameters)];
     if (errors.length === 0) return input;
     const count = errors.length === 1 ? '1 fault' : `${errors.length} faults`;

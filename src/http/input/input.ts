@@ -1,15 +1,18 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
 import type { ApiRequest } from '../api-request.js';
+import { InputPipe } from './input.pipe.js';
 import { listParameters, type Parameter } from './parameter.js';
 
 const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
 
-/** Everything that a handler takes from a request, as one validated object; documented by the same class. */
-export const Input: () => ParameterDecorator = createParamDecorator(
+const fromRequest = createParamDecorator(
   (_data: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<ApiRequest>(),
   [document],
 );
+
+/** Everything that a handler takes from a request, as one validated object; documented by the same class. */
+export const Input = (): ParameterDecorator => fromRequest(InputPipe);
 
 function document(target: object, key: string | symbol | undefined, index: number): void {
   if (key === undefined) return;

@@ -1,3 +1,5 @@
+import { ArrayMaxSize, ArrayUnique } from 'class-validator';
+
 /** One parameter of a request: where it is, how it is documented, and how its text becomes a value. */
 export interface Parameter {
   readonly name: string;
@@ -23,18 +25,31 @@ export function listParameters(type: object | null): readonly Parameter[] {
   return [...listParameters(Object.getPrototypeOf(type)), ...(parametersOf.get(type) ?? [])];
 }
 
+/** Its name is that of its property, unless another is given. */
+export type Declaration = Omit<Parameter, 'name' | 'property'> & { readonly name?: string };
+
 /**
- * Declares a property of an input class; its name is the parameter's unless another is given.
- * @param rules class-validator's; the first one broken is told
+ * Declares a property of an input class.
+ * @param ownRules class-validator's; the first one broken is told
  */
 export function declare(
-  parameter: Omit<Parameter, 'name' | 'property'> & { readonly name?: string },
-  rules: readonly PropertyDecorator[],
+  parameter: Declaration,
+  ...ownRules: readonly PropertyDecorator[]
 ): PropertyDecorator {
+  const rules = [...repetitionRules(parameter), ...ownRules];
   return (target, key) => {
     const property = String(key);
     const own = parametersOf.get(target.constructor) ?? [];
     parametersOf.set(target.constructor, [...own, { name: property, property, ...parameter }]);
     for (const rule of rules) rule(target, key);
   };
+}
+
+/** They come before the rule of each value: a list that is too long is not looked through. */
+function repetitionRules({ maxItems }: Declaration): PropertyDecorator[] {
+  if (maxItems === undefined) return [];
+  return [
+    ArrayMaxSize(maxItems, { message: `must not be given more than ${maxItems} times` }),
+    ArrayUnique({ message: 'must not have the same value twice' }),
+  ];
 }

@@ -1,7 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces } from '@nestjs/swagger';
-import { ApiKeyed } from '../../http/api-keyed.decorator.js';
-import { textHeader } from '../../http/api-problems.decorator.js';
+import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
 import { Changes } from './changes.dto.js';
 
 const EVENTS = `event: changes

@@ -6,7 +6,7 @@ import {
   type ValidationOptions,
 } from 'class-validator';
 import type { RawQuery } from '../../http/api-request.js';
-import { HeaderText, QueryInteger, QueryText, QueryTexts } from '../../http/input/parameters.js';
+import { HeaderText, QueryInteger, QueryText } from '../../http/input/parameters.js';
 import { MarketFilters } from '../markets-query.dto.js';
 import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
@@ -35,14 +35,14 @@ const IsCursor = () =>
 
 /** Which markets are watched, and since when. */
 export class WatchQuery extends MarketFilters {
-  @QueryTexts({
+  @QueryText({
     description: `The service's own fixture id. ${HOW_MANY}`,
     example: 'demo-fixture-1',
     maxItems: WATCHED_MAX,
   })
   readonly fixtureId?: readonly string[];
 
-  @QueryTexts({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCHED_MAX })
+  @QueryText({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCHED_MAX })
   readonly eventId?: readonly string[];
 
   @QueryText({ description: `Only what is new since then: ${CURSOR}.` })
