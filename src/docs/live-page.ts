@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { readFileSync } from 'node:fs';
 import { DEMO_KEY } from '../api-keys/demo-key.js';
-import { readyFile } from '../http/ready-files.js';
+import { readyFile } from '../http/ready-file.js';
 
 const PAGE = 'live.html';
 const FILES = [PAGE, 'live.js', 'live-board.js', 'live-stream.js', 'live.css'];

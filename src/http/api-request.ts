@@ -27,8 +27,6 @@ export interface ApiRequest extends Request {
   /** When it came; of a pipelined one: when the answer before it was sent. Monotonic milliseconds. */
   startedAt: number;
   rawQuery: RawQuery;
-  /** Whether the path holds characters that no URL may have. */
-  hasBrokenPath?: boolean;
   /** Whether it came in by the port for operators. */
   fromOperator?: boolean;
   /** Whether it is refused because there is too much to do. */

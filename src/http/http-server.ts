@@ -1,15 +1,20 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express } from 'express';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { join } from 'node:path';
 import { IncomingRequests, type HttpOptions } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
 import { createNodeServer } from './node-server.js';
 import type { RequestListener } from './overload/admission.js';
-import { readyFiles } from './ready-files.js';
+import { readyFile } from './ready-file.js';
 
 /** New connections that the system queues for us; beyond that it drops them, and clients try again after a second. */
 const BACKLOG = 4_096;
+
+/** The files that Swagger UI loads; source maps and the like are not served. */
+const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
 
 /** Express for Nest, on HTTP servers that bound what waits, what is unread, and how clients are refused. */
 export class HttpServerAdapter extends ExpressAdapter {
@@ -63,7 +68,10 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   /** From memory: a file that is piped keeps its request in flight for as long as its client reads. */
   override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
-    readyFiles(this.getInstance(), directory, prefix);
+    for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
+      const body = readFileSync(join(directory, name));
+      readyFile(this.getInstance(), `${prefix}/${name}`, name, body);
+    }
     return this;
   }
 

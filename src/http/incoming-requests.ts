@@ -7,8 +7,9 @@ import { overloaded } from './overload/overloaded.js';
 import { isProbe } from './probe-paths.js';
 import { sendProblem } from './problem.filter.js';
 import type { Problem } from './problem.js';
+import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
-import { findRoute, routablePath } from './routes.js';
+import { findRoute } from './routes.js';
 
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();

@@ -60,13 +60,8 @@ export function notFound(): Problem {
 }
 
 export function methodNotAllowed(allowed = ['GET', 'HEAD']): Problem {
-  return new Problem(
-    'method_not_allowed',
-    `Only ${allowed.join(' and ')} requests are served here.`,
-    {
-      headers: { Allow: allowed.join(', ') },
-    },
-  );
+  const detail = `Only ${allowed.join(' and ')} requests are served here.`;
+  return new Problem('method_not_allowed', detail, { headers: { Allow: allowed.join(', ') } });
 }
 
 /** What is refused before a route is looked for, by status. */

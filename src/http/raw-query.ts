@@ -14,6 +14,11 @@ export function splitTarget(target: string): { readonly path: string; readonly q
   return { path: target.slice(0, start), query: target.slice(start + 1) };
 }
 
+/** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
+export function routablePath(target: string): string {
+  return splitTarget(target).path.replaceAll('%', '%25');
+}
+
 /** Reads what follows the `?` of a request target. */
 export function readQuery(query: string): RawQuery {
   const parts = query.split('&').filter((part) => part !== '');

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem, refusedByParser } from './problem.js';
-import { isBroken, readQuery, splitTarget } from './raw-query.js';
-import { routablePath } from './routes.js';
+import { readQuery, routablePath, splitTarget } from './raw-query.js';
 
 /** A client's own request id is kept if it looks like this and holds no key. */
 const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -16,7 +15,6 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
   const { path, query } = splitTarget(request.url);
   request.rawQuery = readQuery(query);
-  request.hasBrokenPath = isBroken(path);
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(path);
   identify(request);

@@ -1,5 +1,8 @@
-import type { Express } from 'express';
-import { splitTarget } from './raw-query.js';
+import type { Express, NextFunction, Request, Response } from 'express';
+import { methodNotAllowed, notFound } from './problem.js';
+
+/** A stream has no end that a HEAD request could stand for. */
+const GET_ONLY = '/v1/markets/stream';
 
 interface Layer {
   readonly route?: { readonly path: string };
@@ -12,7 +15,25 @@ export function findRoute(app: Express, path: string): Layer['route'] {
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
-/** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
-export function routablePath(target: string): string {
-  return splitTarget(target).path.replaceAll('%', '%25');
+/** Refuses what CORS would answer, by whatever path: a preflight for one that there is not. */
+export function preflightCheck(app: Express) {
+  return ({ method, path }: Request, _response: Response, next: NextFunction): void => {
+    if (method === 'OPTIONS' && !findRoute(app, path)) throw notFound();
+    next();
+  };
+}
+
+/** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
+export function methodCheck(app: Express) {
+  return (request: Request, _response: Response, next: NextFunction): void => {
+    const isGetOnly = request.path === GET_ONLY;
+    if (request.method === 'GET' || (request.method === 'HEAD' && !isGetOnly)) {
+      next();
+      return;
+    }
+    // For log and metrics.
+    request.route = findRoute(app, request.path);
+    if (!request.route) throw notFound();
+    throw isGetOnly ? methodNotAllowed(['GET']) : methodNotAllowed();
+  };
 }

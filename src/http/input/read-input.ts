@@ -2,6 +2,7 @@ import type { ApiRequest, RawQuery } from '../api-request.js';
 import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
 import type { RequestFault } from '../problem-body.dto.js';
+import { isBroken, splitTarget } from '../raw-query.js';
 import type { Parameter } from './parameter.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
@@ -33,14 +34,10 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
   return input;
 }
 
-function readPath(
-  { params, hasBrokenPath }: ApiRequest,
-  { name, property }: Parameter,
-  input: ReadInput,
-) {
+function readPath(request: ApiRequest, { name, property }: Parameter, input: ReadInput) {
   try {
-    if (hasBrokenPath) throw new URIError();
-    input.values[property] = decodeURIComponent(String(params[name]));
+    if (isBroken(splitTarget(request.originalUrl).path)) throw new URIError();
+    input.values[property] = decodeURIComponent(String(request.params[name]));
   } catch {
     input.faults.push({ in: 'path', name, detail: NOT_UTF8 });
   }
