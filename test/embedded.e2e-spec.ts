@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { openEmbedded } from '../src/embedded-mongod/embedded.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
-import { readOwner, type Owner } from '../src/embedded-mongod/owner-file.js';
-import { isRunning } from '../src/embedded-mongod/running-owner.js';
+import { isRunning, readOwner, type Owner } from '../src/embedded-mongod/owner.js';
 import {
   addOne,
   expectEnd,

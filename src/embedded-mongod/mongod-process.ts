@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { mongodArguments, type MongodOptions } from './mongod-arguments.js';
-import { failureOf } from './mongod-failed.js';
+import { MongodFailed } from './mongod-failed.js';
 
 /** Longest time to be up in, in ms; recovering a large data path takes a while. */
 const START_TIMEOUT = 45_000;
@@ -41,14 +41,8 @@ export class MongodProcess {
    * @throws MongodFailed
    */
   static async start(options: MongodOptions): Promise<MongodProcess> {
-    const guard = spawn(
-      '/bin/sh',
-      ['-c', GUARD, 'mongod-guard', options.program, ...mongodArguments(options)],
-      {
-        detached: true,
-        stdio: ['pipe', 'pipe', 'pipe'],
-      },
-    );
+    const args = ['-c', GUARD, 'mongod-guard', options.program, ...mongodArguments(options)];
+    const guard = spawn('/bin/sh', args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     guard.stdin.on('error', () => undefined);
     const gone = once(guard, 'close');
     const log: string[] = [];
@@ -62,8 +56,8 @@ export class MongodProcess {
     guard.once('exit', () => killIfAlive(pid));
     try {
       for await (const line of createInterface({ input: guard.stdout })) {
-        pid ||= Number(line);
-        log.push(line);
+        if (/^\d+$/.test(line)) pid = Number(line);
+        else log.push(line);
         if (!line.includes('"Waiting for connections"')) continue;
         guard.stdout.resume();
         return new MongodProcess(guard, pid, options.port, gone);
@@ -72,7 +66,7 @@ export class MongodProcess {
       clearTimeout(timeout);
     }
     await gone;
-    throw failureOf(log);
+    throw new MongodFailed(log);
   }
 
   kill(signal: NodeJS.Signals): void {

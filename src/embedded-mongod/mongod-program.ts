@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-const execute = promisify(execFile);
+export const execute = promisify(execFile);
 
 /** Change feeds with pre-images came with MongoDB 6. */
 const OLDEST_MAJOR = 6;
@@ -21,6 +21,13 @@ export async function usableMongod(program: string): Promise<string> {
   return program;
 }
 
+/** An error of execFile. */
+interface ProgramError {
+  readonly message?: string;
+  readonly stderr?: string;
+  readonly code?: unknown;
+}
+
 /** The line that says most about why a program failed. */
 export function firstLine(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
@@ -28,11 +35,4 @@ export function firstLine(error: unknown): string {
   if (code === 'ENOENT' && stderr !== undefined) return 'no such program';
   const lines = (stderr || message).split('\n').filter((line) => line.trim());
   return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
-}
-
-/** An error of execFile. */
-interface ProgramError {
-  readonly message?: string;
-  readonly stderr?: string;
-  readonly code?: unknown;
 }

