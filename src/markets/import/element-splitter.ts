@@ -1,11 +1,4 @@
-import {
-  Gatherer,
-  InputFault,
-  isSpace,
-  LF,
-  type RawRecord,
-  type RecordSplitter,
-} from './raw-record.js';
+import { Gatherer, InputFault, isSpace, LF, type RawRecord } from './raw-record.js';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -20,11 +13,11 @@ const OBJECT_END = 0x7d;
  * is between them is for JSON.parse, so that a broken element costs no more than itself, and every record
  * has a line.
  */
-export class ElementSplitter implements RecordSplitter {
+export class ElementSplitter {
   private readonly gatherer = new Gatherer();
-  /** Of the array, which begins with the first byte that is no white space. */
-  private place: 'before' | 'inside' | 'after' = 'before';
+  /** Of brackets: 1 within the array itself, which begins with the first byte that is no white space. */
   private depth = 0;
+  private isOver = false;
   private inText = false;
   private escaped = false;
   /** Where the element at hand began; undefined while there is nothing but white space. */
@@ -45,15 +38,13 @@ export class ElementSplitter implements RecordSplitter {
         continue;
       }
       if (isSpace(byte)) continue;
-      if (this.place === 'after') {
-        throw new InputFault(`something follows the array, on line ${this.line}`);
-      }
-      if (this.place === 'before') {
-        this.place = 'inside';
+      if (this.isOver) throw new InputFault(`something follows the array, on line ${this.line}`);
+      if (this.depth === 0) {
+        this.depth = 1;
         start = at + 1;
         continue;
       }
-      const outside = this.depth === 0;
+      const outside = this.depth === 1;
       if (outside && (byte === COMMA || byte === ARRAY_END)) {
         this.gatherer.add(chunk.subarray(start, at));
         yield* this.element(byte);
@@ -65,11 +56,12 @@ export class ElementSplitter implements RecordSplitter {
       else if (byte === OBJECT_START || byte === ARRAY_START) this.depth++;
       else if ((byte === OBJECT_END || byte === ARRAY_END) && !outside) this.depth--;
     }
-    if (this.place === 'inside') this.gatherer.add(chunk.subarray(start));
+    if (this.depth > 0 && !this.isOver) this.gatherer.add(chunk.subarray(start));
   }
 
+  /** @throws InputFault when the array has not come to its end */
   end(): Iterable<RawRecord> {
-    if (this.place === 'after') return [];
+    if (this.isOver) return [];
     throw new InputFault('the array is cut: it does not end with ]');
   }
 
@@ -80,6 +72,6 @@ export class ElementSplitter implements RecordSplitter {
     if (!isEmptyArray) yield { line: this.elementLine ?? this.line, bytes };
     this.elementLine = undefined;
     this.afterComma = !closes;
-    if (closes) this.place = 'after';
+    this.isOver = closes;
   }
 }

@@ -27,11 +27,13 @@ export async function* unpacked(input: Chunks): Chunks {
 class Unpacker {
   private readonly gunzip = createGunzip();
   private output: Buffer[] = [];
+  private closed = () => {};
 
   constructor() {
     this.gunzip.on('data', (chunk: Buffer) => this.output.push(chunk));
     // `errored` is looked at; without a listener an error would end the process.
     this.gunzip.on('error', () => undefined);
+    this.gunzip.on('close', () => this.closed());
   }
 
   async *push(chunk: Buffer): Chunks {
@@ -43,7 +45,7 @@ class Unpacker {
   }
 
   async *end(): Chunks {
-    await this.until((done) => this.gunzip.once('end', done).end());
+    await this.until(() => this.gunzip.end());
     yield* this.take();
   }
 
@@ -56,12 +58,8 @@ class Unpacker {
 
   private until(start: (done: () => void) => void): Promise<void> {
     return new Promise((resolve) => {
-      const done = () => {
-        this.gunzip.off('close', done);
-        resolve();
-      };
-      this.gunzip.once('close', done);
-      start(done);
+      this.closed = resolve;
+      start(resolve);
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { RunCommand } from '../../common/command.js';
 import { parseWholeNumber } from '../../common/option-values.js';
-import { isAmong, STDIN } from './input-files.js';
+import { isAmong, STDIN } from './files.js';
 import type { RunOptions } from './run-import.js';
 
 const NOTES = `

@@ -1,7 +1,7 @@
-import { Gatherer, isSpace, LF, type RawRecord, type RecordSplitter } from './raw-record.js';
+import { Gatherer, isSpace, LF, type RawRecord } from './raw-record.js';
 
 /** NDJSON: a record on each line. */
-export class LineSplitter implements RecordSplitter {
+export class LineSplitter {
   private readonly gatherer = new Gatherer();
 
   constructor(private line: number) {}

@@ -3,11 +3,9 @@ import { Market } from '../market.schema.js';
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import type { Fields } from './market-record.js';
 
-const DATES = ['createdAt', 'updatedAt'];
-
 /** The fields that make a difference between two states of a market. */
 export const contentFields = listFields(Market).filter(
-  ({ name, generated }) => !generated && !DATES.includes(name),
+  ({ generated, kind }) => !generated && kind !== 'date',
 );
 
 /** These fields of a record or of a stored market, as an import stores them: prices are doubles, nulls are left out. */
@@ -16,12 +14,8 @@ export function contentOf(market: Fields): Fields {
 }
 
 function stored(rules: readonly StoredFieldRule[], document: Fields): Fields {
-  const fields: Record<string, unknown> = {};
-  for (const rule of rules) {
-    const value = storedValue(rule, document[rule.name]);
-    if (value !== undefined) fields[rule.name] = value;
-  }
-  return fields;
+  const fields = rules.map((rule) => [rule.name, storedValue(rule, document[rule.name])] as const);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }
 
 function storedValue({ kind, of }: StoredFieldRule, value: unknown): unknown {

@@ -3,7 +3,7 @@ import { BatchTally, type ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
 import type { Chunks } from './chunks.js';
 import { onceMongodbIsThere } from './once-mongodb-is-there.js';
-import { openForReading } from './open-file.js';
+import { openForReading } from './files.js';
 import type { MarketWriter } from './market-writer.js';
 import { checkRecord, type Fault } from './market-record.js';
 import type { Progress } from './progress.js';

@@ -1,7 +1,6 @@
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
-import { faultOf } from './field-faults.js';
-import { parseInstant } from './instant.js';
+import { faultOf, parseInstant } from './field-faults.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,41 +19,33 @@ export type CheckedRecord =
   | { readonly record: MarketRecord; readonly faults?: undefined }
   | { readonly record?: undefined; readonly faults: readonly Fault[] };
 
-/** Faults of one record that are listed one by one. */
+/** Faults of one record that are listed one by one: it may have millions. */
 const MOST_FAULTS = 20;
 
-/** The faults of one record, which may have millions. */
-class Faults {
-  readonly told: Fault[] = [];
-  private count = 0;
-
-  add(field: string, reason: string): void {
-    this.count++;
-    if (this.told.length < MOST_FAULTS) this.told.push({ field, reason });
-  }
-
-  get all(): readonly Fault[] {
-    const more = this.count - this.told.length;
-    return more > 0 ? [...this.told, { field: '', reason: `and ${more} more faults` }] : this.told;
-  }
-}
+type Report = (field: string, reason: string) => void;
 
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown): CheckedRecord {
-  const faults = new Faults();
-  const record = checkObject(Market, value, '', faults);
-  if (faults.told.length > 0) return { faults: faults.all };
-  return { record: record as MarketRecord };
+  const faults: Fault[] = [];
+  let count = 0;
+  const record = checkObject(Market, value, '', (field, reason) => {
+    count++;
+    if (count <= MOST_FAULTS) faults.push({ field, reason });
+  });
+  if (count === 0) return { record: record as MarketRecord };
+  const more = count - MOST_FAULTS;
+  if (more > 0) faults.push({ field: '', reason: `and ${more} more faults` });
+  return { faults };
 }
 
 function checkObject(
   type: new () => object,
   value: unknown,
   path: string,
-  faults: Faults,
+  report: Report,
 ): Fields | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    faults.add(path, 'must be a JSON object');
+    report(path, 'must be a JSON object');
     return undefined;
   }
   const given = new Map<string, unknown>(Object.entries(value));
@@ -63,29 +54,23 @@ function checkObject(
   for (const rule of listFields(type)) {
     const field = pathOf(rule.name);
     if (given.has(rule.name)) {
-      checked[rule.name] = checkField(rule, given.get(rule.name), field, faults);
+      checked[rule.name] = checkField(rule, given.get(rule.name), field, report);
     } else if (!rule.optional && !rule.generated) {
-      faults.add(field, 'is missing');
+      report(field, 'is missing');
     }
     given.delete(rule.name);
   }
   for (const name of given.keys()) {
-    faults.add(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
+    report(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
   }
   return checked;
 }
 
-function checkField(rule: StoredFieldRule, value: unknown, field: string, faults: Faults): unknown {
+function checkField(rule: StoredFieldRule, value: unknown, field: string, report: Report): unknown {
   const reason = faultOf(rule, value);
-  if (reason !== undefined) faults.add(field, reason);
+  if (reason !== undefined) report(field, reason);
   const { kind, of } = rule;
   if (kind === 'date') return typeof value === 'string' ? parseInstant(value) : undefined;
   if (!of || !Array.isArray(value)) return value;
-  const items: unknown[] = [];
-  for (const [i, item] of value.entries()) {
-    const checked = checkObject(of, item, `${field}[${i}]`, faults);
-    // A record with faults goes nowhere: it need not take the memory twice.
-    if (faults.told.length === 0) items.push(checked);
-  }
-  return items;
+  return value.map((item, index) => checkObject(of, item, `${field}[${index}]`, report));
 }

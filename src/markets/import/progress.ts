@@ -1,29 +1,32 @@
 import cliProgress from 'cli-progress';
 
-const PLAIN_LINE_EVERY_MS = 10_000;
-/** The rate shown is that of the last one or two of these. */
-const RATE_WINDOW_MS = 3_000;
-
-interface Mark {
-  readonly at: number;
-  readonly read: number;
-}
+const BAR_EVERY_MS = 1_000;
+const LINE_EVERY_MS = 10_000;
 
 /** How far an import is, on stderr: a bar with rate and time left on a terminal, a line now and then elsewhere. */
 export class Progress {
   private readonly bar: cliProgress.SingleBar | undefined;
-  private readonly timer: NodeJS.Timeout | undefined;
-  private before: Mark = { at: performance.now(), read: 0 };
-  private lately = this.before;
-  private saidAt = this.before.at;
+  private readonly timer: NodeJS.Timeout;
   private bytes = 0;
-  private read = 0;
+  private figures = { read: 0, rate: 0, megabytes: 0 };
 
   /** @param totalBytes length of the input, 0 when nobody knows */
   constructor(
     private readonly totalBytes: number,
     private readonly sayPlainly: (message: string) => Promise<void>,
   ) {
+    const everyMs = process.stderr.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;
+    let before = 0;
+    this.timer = setInterval(() => {
+      const { read, megabytes } = this.figures;
+      const rate = Math.round((read - before) / (everyMs / 1000));
+      this.figures.rate = rate;
+      if (this.bar) this.draw();
+      else if (read > before) {
+        void sayPlainly(`${read} records (${megabytes} MB) read, ${rate} a second`);
+      }
+      before = read;
+    }, everyMs).unref();
     if (!process.stderr.isTTY) return;
     const known = '{bar} {percentage}% | {read} records, {rate}/s | {eta_formatted} left';
     const unknown = '{megabytes} MB | {read} records, {rate}/s | {duration_formatted}';
@@ -38,19 +41,14 @@ export class Progress {
       },
       cliProgress.Presets.shades_classic,
     );
-    this.bar.start(totalBytes, 0, this.figures());
-    // The rate of a feed that has fallen silent falls as well.
-    this.timer = setInterval(() => this.draw(), 1_000).unref();
+    this.bar.start(totalBytes, 0, this.figures);
   }
 
   update(bytes: number, read: number): void {
     this.bytes = bytes;
-    this.read = read;
+    this.figures.read = read;
+    this.figures.megabytes = Math.round(bytes / 1_000_000);
     this.draw();
-    if (this.bar || performance.now() - this.saidAt < PLAIN_LINE_EVERY_MS) return;
-    this.saidAt = performance.now();
-    const { megabytes, rate } = this.figures();
-    void this.sayPlainly(`${read} records (${megabytes} MB) read, ${rate} a second`);
   }
 
   /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
@@ -66,18 +64,6 @@ export class Progress {
 
   private draw(): void {
     // A file may have grown since it was measured.
-    this.bar?.update(Math.min(this.bytes, this.totalBytes || this.bytes), this.figures());
-  }
-
-  private figures() {
-    const { read } = this;
-    const at = performance.now();
-    if (at - this.lately.at > RATE_WINDOW_MS) {
-      this.before = this.lately;
-      this.lately = { at, read };
-    }
-    const seconds = Math.max(at - this.before.at, 1) / 1000;
-    const rate = Math.round((read - this.before.read) / seconds);
-    return { read, rate, megabytes: Math.round(this.bytes / 1_000_000) };
+    this.bar?.update(Math.min(this.bytes, this.totalBytes || this.bytes), this.figures);
   }
 }

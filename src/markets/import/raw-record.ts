@@ -37,9 +37,3 @@ export class Gatherer {
     return parts.length === 1 ? parts[0] : Buffer.concat(parts, size);
   }
 }
-
-export interface RecordSplitter {
-  push(chunk: Buffer): Iterable<RawRecord>;
-  /** @throws InputFault when the input must not end here */
-  end(): Iterable<RawRecord>;
-}

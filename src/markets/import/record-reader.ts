@@ -4,14 +4,7 @@ import { startsWith, withHead, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
-import {
-  InputFault,
-  isSpace,
-  LF,
-  LONGEST_RECORD_BYTES,
-  type RawRecord,
-  type RecordSplitter,
-} from './raw-record.js';
+import { InputFault, isSpace, LF, LONGEST_RECORD_BYTES, type RawRecord } from './raw-record.js';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Bytes that decide what the content is. */
@@ -22,7 +15,7 @@ const HEAD_BYTES = 3;
  * @throws InputFault after the last whole record when the input is cut or damaged
  */
 export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
-  let splitter: RecordSplitter | undefined;
+  let splitter: LineSplitter | ElementSplitter | undefined;
   let line = 1;
   for await (const chunk of withoutMark(unpacked(input))) {
     if (!splitter) {

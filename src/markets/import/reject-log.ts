@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { CommandFailure, messageOf, printable } from '../../common/command.js';
 import type { Fault } from './market-record.js';
-import { openForWriting } from './open-file.js';
+import { openForWriting } from './files.js';
 import type { Progress } from './progress.js';
 
 /** Where a record stands. */
@@ -39,21 +39,18 @@ export class RejectLog {
       reason: printable(fault.reason, 500),
     }));
     await this.progress.say(told.map(lineOf).join('\n'));
-    await this.write(told.map((reject) => `${JSON.stringify(reject)}\n`).join(''));
+    const { stream } = this;
+    if (!stream) return;
+    const text = told.map((reject) => `${JSON.stringify(reject)}\n`).join('');
+    await new Promise<void>((resolve, reject) => {
+      stream.write(text, (error) => (error ? reject(this.failure(error)) : resolve()));
+    });
   }
 
   async close(): Promise<void> {
     if (!this.stream) return;
     await finished(this.stream.end()).catch((error: unknown) => {
       throw this.failure(error);
-    });
-  }
-
-  private async write(text: string): Promise<void> {
-    const { stream } = this;
-    if (!stream) return;
-    await new Promise<void>((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(this.failure(error)) : resolve()));
     });
   }
 

@@ -1,7 +1,7 @@
 import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
 import { initDatabase } from '../../database/init.js';
 import { Market } from '../market.schema.js';
-import { totalBytes } from './input-files.js';
+import { totalBytes } from './files.js';
 import { MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
 import { Progress } from './progress.js';
