@@ -1,4 +1,3 @@
-import type { MarketPlan } from './market-plan.js';
 import type { MarketRecord } from './market-record.js';
 
 /** A record that passed the check, with its place and its length in the input. */
@@ -10,9 +9,10 @@ export interface ImportEntry {
 }
 
 /** The records of one market in a batch. */
-export interface MarketWrite extends MarketPlan {
+export interface MarketEntries {
   readonly entries: readonly ImportEntry[];
-  readonly isStored: boolean;
+  /** How many of them make a difference to what was there before. */
+  readonly changes: number;
 }
 
 /** Counts what becomes of the records of a batch. */
@@ -21,7 +21,7 @@ export class BatchTally {
   readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
 
   /** @param outcome of the market: of several records that change it, one may insert it, and the others update it */
-  count({ entries, changes }: MarketWrite, outcome: keyof BatchTally['counts']): void {
+  count({ entries, changes }: MarketEntries, outcome: keyof BatchTally['counts']): void {
     const changed = outcome === 'unchanged' ? 0 : changes;
     this.counts.unchanged += entries.length - changed;
     this.counts.updated += changed;
@@ -30,7 +30,7 @@ export class BatchTally {
     this.counts.updated--;
   }
 
-  refuse({ entries }: MarketWrite, reason: string): void {
+  refuse({ entries }: MarketEntries, reason: string): void {
     for (const entry of entries) this.refused.push({ entry, reason });
   }
 }

@@ -1,14 +1,17 @@
 import { BSON, type Collection, type WriteError } from 'mongodb';
 import { printable } from '../../common/command.js';
-import { BatchTally, type ImportEntry, type MarketWrite } from './batch-tally.js';
-import { identityKey, planMarket } from './market-plan.js';
-import { bulkWrite, findStored } from './stored-markets.js';
+import { BatchTally, type ImportEntry, type MarketEntries } from './batch-tally.js';
+import { groupBy } from './group-by.js';
+import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
+import { bulkWrite, findStored, insertIfMissing, updateOf } from './stored-markets.js';
 
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
-/** JSON at most doubles when it becomes BSON, so shorter records need no measuring. */
-const SURELY_FITS_BYTES = 4 * 1024 * 1024;
+/** JSON at most doubles when it becomes BSON: shorter records fit into one command twice. */
+const LARGE_BYTES = 2 * 1024 * 1024;
 const DUPLICATE_KEY = 11_000;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
+
+type MarketWrite = MarketEntries & MarketPlan;
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 export class MarketWriter {
@@ -20,63 +23,43 @@ export class MarketWriter {
    */
   async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<BatchTally> {
     const tally = new BatchTally();
-    const markets: MarketWrite[] = [];
-    for (const market of await this.plan(entries)) {
-      if (!market.write) tally.count(market, 'unchanged');
-      else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
-      else if (dryRun) tally.count(market, market.isStored ? 'updated' : 'inserted');
-      else markets.push(market);
-    }
-    const known = await this.insert(markets, tally);
-    // MongoDB tells how many markets of a bulk write it changed, not which. So those with as many changes are written
-    // together, and the counts are right whichever it changed.
-    for (const changes of new Set(known.map((market) => market.changes))) {
-      await this.change(
-        known.filter((market) => market.changes === changes),
-        tally,
-      );
-    }
-    return tally;
-  }
-
-  private async plan(entries: readonly ImportEntry[]): Promise<MarketWrite[]> {
-    const groups = new Map<string, ImportEntry[]>();
-    for (const entry of entries) {
-      const key = identityKey(entry.record);
-      const group = groups.get(key);
-      if (group) group.push(entry);
-      else groups.set(key, [entry]);
-    }
+    const missing: MarketWrite[] = [];
+    const known: MarketWrite[] = [];
     const stored = await findStored(
       this.markets,
       entries.map(({ record }) => record),
     );
     const now = new Date();
-    return [...groups].map(([key, group]) => {
-      const records = group.map(({ record }) => record);
+    for (const [key, group] of groupBy(entries, ({ record }) => identityKey(record))) {
       const before = stored.get(key);
-      return { entries: group, isStored: !!before, ...planMarket(records, before, now) };
-    });
+      const records = group.map(({ record }) => record);
+      const plan = planMarket(records, before, now);
+      const market = plan && { entries: group, ...plan };
+      if (!market) tally.count({ entries: group, changes: 0 }, 'unchanged');
+      else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
+      else if (dryRun) tally.count(market, before ? 'updated' : 'inserted');
+      else (before ? known : missing).push(market);
+    }
+    known.push(...(await this.insert(missing, tally)));
+    // MongoDB tells how many markets of a bulk write it changed, not which. So those with as many changes are written
+    // together, and the counts are right whichever it changed.
+    for (const alike of groupBy(known, ({ changes }) => String(changes)).values()) {
+      await this.change(alike, tally);
+    }
+    return tally;
   }
 
-  /**
-   * Inserts the new ones.
-   * @returns the others, and those that somebody else has made meanwhile
-   */
+  /** @returns those that somebody else has made meanwhile */
   private async insert(
     markets: readonly MarketWrite[],
     tally: BatchTally,
   ): Promise<readonly MarketWrite[]> {
-    const inserted = markets.filter(({ document }) => document);
-    const inserts = inserted.flatMap(({ document }) =>
-      document ? [{ insertOne: { document } }] : [],
-    );
-    if (inserts.length === 0) return markets;
+    if (markets.length === 0) return [];
+    const inserts = markets.map(({ document }) => ({ insertOne: { document } }));
     const { errors } = await bulkWrite(this.markets, inserts);
-    const errorOf = new Map(errors.map((error) => [inserted[error.index], error]));
-    return markets.filter((market) => {
-      const error = errorOf.get(market);
-      if (!market.document || error?.code === DUPLICATE_KEY) return true;
+    return markets.filter((market, index) => {
+      const error = errors.get(index);
+      if (error?.code === DUPLICATE_KEY) return true;
       if (error) tally.refuse(market, refusalOf(error));
       else tally.count(market, 'inserted');
       return false;
@@ -84,35 +67,33 @@ export class MarketWriter {
   }
 
   private async change(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
-    let modified = await this.changeAsRead(markets);
-    if (modified === markets.length) {
-      for (const market of markets) tally.count(market, 'updated');
-      return;
-    }
-    const writes = markets.flatMap(({ write }) => write ?? []);
-    const { result, errors } = await bulkWrite(this.markets, writes);
-    const errorAt = new Map(errors.map((error) => [error.index, error]));
-    modified += result.modifiedCount;
+    const updates = markets.map((market) => updateOf(market.fields, isLarge(market)));
+    const { result, errors } = await bulkWrite(this.markets, updates);
+    let updated = result.modifiedCount;
+    // Somebody else has written the others meanwhile, or removed them.
+    const isDone = updated + errors.size === markets.length;
+    const again = isDone ? undefined : await this.insertMissing(markets);
     for (const [index, market] of markets.entries()) {
-      const error = errorAt.get(index);
+      const error = errors.get(index) ?? again?.errors.get(index);
       if (error) tally.refuse(market, refusalOf(error));
-      else if (index in result.upsertedIds) tally.count(market, 'inserted');
-      else tally.count(market, modified-- > 0 ? 'updated' : 'unchanged');
+      else if (again && index in again.result.upsertedIds) tally.count(market, 'inserted');
+      else tally.count(market, updated-- > 0 ? 'updated' : 'unchanged');
     }
   }
 
-  /** Changes those that nobody else has changed since they were read; resolves with their number. */
-  private async changeAsRead(markets: readonly MarketWrite[]): Promise<number> {
-    const writes = markets.flatMap(({ writeAsRead }) => writeAsRead ?? []);
-    if (writes.length === 0) return 0;
-    const { result } = await bulkWrite(this.markets, writes);
-    return result.modifiedCount;
+  private insertMissing(markets: readonly MarketWrite[]) {
+    const inserts = markets.map(({ document }) => insertIfMissing(document));
+    return bulkWrite(this.markets, inserts);
   }
 }
 
-function isTooLarge({ entries, write }: MarketWrite): boolean {
-  if (!write || entries.every(({ bytes }) => bytes < SURELY_FITS_BYTES)) return false;
-  return BSON.calculateObjectSize(write) >= DOCUMENT_LIMIT_BYTES;
+function isLarge({ entries }: MarketEntries): boolean {
+  return entries.some(({ bytes }) => bytes >= LARGE_BYTES);
+}
+
+function isTooLarge(market: MarketWrite): boolean {
+  if (!isLarge(market)) return false;
+  return BSON.calculateObjectSize(insertIfMissing(market.document)) >= DOCUMENT_LIMIT_BYTES;
 }
 
 function refusalOf({ errmsg, code }: WriteError): string {

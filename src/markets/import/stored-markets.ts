@@ -3,36 +3,33 @@ import {
   type AnyBulkWriteOperation,
   type BulkWriteResult,
   type Collection,
+  type Document,
   type WriteError,
 } from 'mongodb';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
+import { MARKET_IDENTITY } from '../market.schema.js';
+import { groupBy } from './group-by.js';
 import { contentFields } from './market-content.js';
 import { identityKey } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
+
+const PROJECTION = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
 
 /** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
 export async function findStored(
   markets: Collection,
   records: readonly MarketRecord[],
-): Promise<Map<string, Fields>> {
-  const events = new Map<string, { provider: string; eventId: string; marketIds: string[] }>();
-  for (const { provider, eventId, marketId } of records) {
-    const key = JSON.stringify([provider, eventId]);
-    const event = events.get(key);
-    if (event) event.marketIds.push(marketId);
-    else events.set(key, { provider, eventId, marketIds: [marketId] });
-  }
-  const filter = [...events.values()].map(({ provider, eventId, marketIds }) => ({
-    provider,
-    eventId,
-    marketId: { $in: marketIds },
+): Promise<ReadonlyMap<string, Fields>> {
+  const events = groupBy(records, ({ provider, eventId }) => JSON.stringify([provider, eventId]));
+  const ofEvents = [...events.values()].map((ofEvent) => ({
+    provider: ofEvent[0].provider,
+    eventId: ofEvent[0].eventId,
+    marketId: { $in: ofEvent.map(({ marketId }) => marketId) },
   }));
-  const names = [...contentFields.map(({ name }) => name), 'updatedAt'];
-  const projection = Object.fromEntries(names.map((name) => [name, 1]));
   const found = markets.find(
-    { $or: filter },
+    { $or: ofEvents },
     {
-      projection,
+      projection: PROJECTION,
       collation: EXACT_COLLATION,
       readConcern: { level: 'local' },
       readPreference: 'primary',
@@ -41,22 +38,49 @@ export async function findStored(
   return new Map((await found.toArray()).map((market) => [identityKey(market), market]));
 }
 
+/**
+ * Sets the fields of a stored market unless another import has set the same since it was read.
+ * @param isLarge the command would be too long with the market in it twice: it is not compared
+ */
+export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
+  const $or = contentFields.map(({ name }) => ({ [name]: { $ne: fields[name] } }));
+  const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $or };
+  return { updateOne: { filter, update: { $set: fields }, collation: EXACT_COLLATION } };
+}
+
+/** Inserts a market unless it is stored. */
+export function insertIfMissing(document: Document): AnyBulkWriteOperation {
+  const update = { $setOnInsert: document };
+  const filter = identityOf(document);
+  return { updateOne: { filter, update, upsert: true, collation: EXACT_COLLATION } };
+}
+
+function identityOf(market: Fields): Document {
+  return Object.fromEntries(MARKET_IDENTITY.map((name) => [name, market[name]]));
+}
+
+interface Written {
+  readonly result: BulkWriteResult;
+  /** Why single markets were refused, by the index of their operation. */
+  readonly errors: ReadonlyMap<number, WriteError>;
+}
+
 /** Writes them all, and tells which were refused. @throws when MongoDB can't be used */
 export async function bulkWrite(
   markets: Collection,
   operations: AnyBulkWriteOperation[],
-): Promise<{ result: BulkWriteResult; errors: readonly WriteError[] }> {
+): Promise<Written> {
   try {
     const result = await markets.bulkWrite(operations, {
       ordered: false,
       writeConcern: { w: 'majority' },
     });
-    return { result, errors: [] };
+    return { result, errors: new Map() };
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     // Without errors of single markets the whole write has failed.
     const errors = [error.writeErrors].flat();
     if (errors.length === 0 || error.result.getWriteConcernError()) throw error;
-    return { result: error.result, errors };
+    return { result: error.result, errors: new Map(errors.map((each) => [each.index, each])) };
   }
 }
