@@ -6,17 +6,26 @@ import { API_KEY_HEADER, API_KEY_QUERY, credentialsOf } from '../http/credential
 import { Problem } from '../http/problem.js';
 import { IS_PUBLIC } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
-import { FailedKeys } from './failed-keys.js';
 import { KeyVerifier } from './key-verifier.js';
+import { rateLimited } from './rate-limited.js';
 import { RequestLimit } from './request-limit.js';
+import { WindowCounter } from './window-counter.js';
+
+/** Clients whose refused keys are counted, some 500 bytes each. */
+const MAX_CLIENTS = 20_000;
+
+/** A good key of a limited client is read in the background, and passes after this. */
+const RETRY_AFTER_MS = 1_000;
 
 /** Lets a request pass with one good key alone, within its limit. Whatever is wrong with a key, the answer is the same. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
+  /** How many keys of each client were refused. */
+  private readonly failures = new WindowCounter(MAX_CLIENTS);
+
   constructor(
     private readonly reflector: Reflector,
     private readonly verifier: KeyVerifier,
-    private readonly failedKeys: FailedKeys,
     private readonly limit: RequestLimit,
     @Inject(Config) private readonly config: Config,
   ) {}
@@ -36,12 +45,20 @@ export class ApiKeyGuard implements CanActivate {
 
   private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
     const client = clientNetwork(request.ip);
-    const isLimited = this.failedKeys.isOverLimit(client);
+    const limit = this.config.authFailuresPerMinute;
+    const isLimited = limit > 0 && this.failures.used(client) >= limit;
     const verdict = await this.verifier.check(key, isLimited);
     if (typeof verdict === 'object') return verdict;
-    if (isLimited) throw this.failedKeys.refusal(client);
-    this.failedKeys.count(client);
-    throw this.refusal(request, verdict);
+    if (!isLimited) {
+      this.failures.add(client);
+      throw this.refusal(request, verdict);
+    }
+    const used = this.failures.used(client);
+    const state = { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS };
+    throw rateLimited(
+      'Too many requests with bad keys came from your address. Please wait.',
+      state,
+    );
   }
 
   private refusal(request: ApiRequest, reason: string): Problem {

@@ -3,8 +3,6 @@ import { getModelToken, MongooseModule } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
 import { ApiKeySchema, StoredApiKey } from './api-key.schema.js';
 import { ApiKeysService } from './api-keys.service.js';
-import { FailedKeys } from './failed-keys.js';
-import { KeyChanges } from './key-changes.js';
 import { KeyReader } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
 import { KeyVerifier } from './key-verifier.js';
@@ -21,16 +19,7 @@ const apiKeysService = {
 /** Keys and their limits. The guard that asks for them is a provider of AppModule. */
 @Module({
   imports: [MongooseModule.forFeature([{ name: StoredApiKey.name, schema: ApiKeySchema }])],
-  providers: [
-    apiKeysService,
-    FailedKeys,
-    KeyChanges,
-    KeyReader,
-    KeyRecords,
-    KeyVerifier,
-    RequestCounter,
-    RequestLimit,
-  ],
-  exports: [ApiKeysService, FailedKeys, KeyVerifier, RequestLimit],
+  providers: [apiKeysService, KeyReader, KeyRecords, KeyVerifier, RequestCounter, RequestLimit],
+  exports: [ApiKeysService, KeyVerifier, RequestLimit],
 })
 export class ApiKeysModule {}

@@ -7,13 +7,7 @@ import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import { StoredApiKey } from './api-key.schema.js';
-
-/** What MongoDB had under an id. */
-export interface FoundKey {
-  readonly record: StoredApiKey | undefined;
-  /** When that was surely so: the read began then, if a primary was asked. */
-  readonly readAt: Moment;
-}
+import type { KnownKey } from './known-key.js';
 
 interface Batch {
   readonly ids: string[];
@@ -31,11 +25,11 @@ export class KeyReader {
   ) {}
 
   /** @throws Problem when MongoDB can't tell */
-  async find(id: string): Promise<FoundKey> {
+  async find(id: string): Promise<KnownKey> {
     this.batch ??= this.startBatch();
     this.batch.ids.push(id);
     const { records, readAt } = await this.batch.found;
-    return { record: records.get(id), readAt };
+    return { record: records.get(id), readAt, usedSince: false };
   }
 
   private startBatch(): Batch {

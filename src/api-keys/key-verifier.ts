@@ -5,7 +5,7 @@ import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, PresentedKey } from './key-form.js';
 import { KeyRecords } from './key-records.js';
-import { stateOf } from './key-state.js';
+import { callerOf, stateOf } from './key-state.js';
 import { isTrusted, type KnownKey } from './known-key.js';
 
 /** Why a key is refused: for log and metrics, never for the caller. */
@@ -47,12 +47,12 @@ export class KeyVerifier {
   }
 
   /**
-   * Checks a key, at once if memory can tell. For a limited client MongoDB is asked only if the key was good when
+   * Checks a key, without MongoDB if memory can tell. For a limited client MongoDB is asked only if the key was good when
    * last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
    * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */
-  check(text: string, isLimited = false): Verdict | 'unchecked' | Promise<Verdict> {
+  async check(text: string, isLimited = false): Promise<Verdict | 'unchecked'> {
     const key = PresentedKey.parse(text);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);
@@ -62,33 +62,32 @@ export class KeyVerifier {
       this.records.readLater(key.id);
       return 'unchecked';
     }
-    return this.records.read(key.id).then((found) => (found ? judge(found, key) : 'unknown'));
+    return judge(await this.records.read(key.id), key);
   }
 
   /** Whether a key that was good is so still; undefined when MongoDB can't tell. */
   async recheck(id: string): Promise<boolean | undefined> {
     try {
-      const known = await this.records.readRecent(id);
-      return known !== undefined && stateOf(known.record) === 'active';
+      return isActive(await this.records.readRecent(id));
     } catch {
       const known = this.records.recall(id);
-      return known && stateOf(known.record) !== 'active' ? false : undefined;
+      return known && !isActive(known) ? false : undefined;
     }
   }
 
-  private checkInMemory(
-    key: PresentedKey,
-    known: KnownKey | null | undefined,
-  ): Verdict | undefined {
+  private checkInMemory(key: PresentedKey, known: KnownKey | undefined): Verdict | undefined {
     // The demo key is public. On any other database it is refused, even if its record is there.
     if (key.id === DEMO_KEY_ID && !this.config.isEmbedded) return 'demo';
-    if (known === null) return 'unknown';
     return known && isTrusted(known) ? judge(known, key) : undefined;
   }
 }
 
-function judge({ record, apiKey }: KnownKey, key: PresentedKey): Verdict {
-  if (!key.matches(record.hash)) return 'unknown';
+function judge({ record }: KnownKey, key: PresentedKey): Verdict {
+  if (!record || !key.matches(record.hash)) return 'unknown';
   const state = stateOf(record);
-  return state === 'active' ? apiKey : state;
+  return state === 'active' ? callerOf(record) : state;
+}
+
+function isActive({ record }: KnownKey): boolean {
+  return record !== undefined && stateOf(record) === 'active';
 }

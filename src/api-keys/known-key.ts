@@ -1,5 +1,4 @@
 import { elapsedMs, type Moment } from '../common/moment.js';
-import type { Caller } from '../http/api-request.js';
 import type { StoredApiKey } from './api-key.schema.js';
 
 /** A record is trusted for this long after its read began: a revoked key stops working within it. */
@@ -7,16 +6,16 @@ const TRUST_MS = 2_000;
 /** Records in use are read again after this, all in one query, before a request has to wait for it. */
 const REFRESH_AFTER_MS = 1_000;
 
-/** A record as it was read last. */
+/** What MongoDB had under an id when it was read last. */
 export interface KnownKey {
-  readonly record: StoredApiKey;
-  readonly apiKey: Caller;
-  /** When the record was surely so: the read began then, if a primary was asked. */
+  /** Undefined: there was none. */
+  readonly record: StoredApiKey | undefined;
+  /** When that was surely so: the read began then, if a primary was asked. */
   readonly readAt: Moment;
   usedSince: boolean;
 }
 
-export function isTrusted({ readAt }: Pick<KnownKey, 'readAt'>): boolean {
+export function isTrusted({ readAt }: KnownKey): boolean {
   return elapsedMs(readAt) < TRUST_MS;
 }
 
