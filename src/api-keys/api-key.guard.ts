@@ -11,6 +11,8 @@ import { rateLimited } from './rate-limited.js';
 import { RequestLimit } from './request-limit.js';
 import { WindowCounter } from './window-counter.js';
 
+const ONE_KEY = `Send one API key: once in the header ${API_KEY_HEADER} or once as the query parameter ${API_KEY_QUERY}.`;
+
 /** Clients whose refused keys are counted, some 500 bytes each. */
 const MAX_CLIENTS = 20_000;
 
@@ -35,7 +37,7 @@ export class ApiKeyGuard implements CanActivate {
     if (this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
     const { inQuery, inHeader } = credentialsOf(request);
-    if (inQuery.length + inHeader.length > 1) throw ambiguous();
+    if (inQuery.length + inHeader.length > 1) throw new Problem('ambiguous_credentials', ONE_KEY);
     const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
     request.apiKey = await this.callerOf(request, key);
@@ -55,10 +57,8 @@ export class ApiKeyGuard implements CanActivate {
     }
     const used = this.failures.used(client);
     const state = { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS };
-    throw rateLimited(
-      'Too many requests with bad keys came from your address. Please wait.',
-      state,
-    );
+    const detail = 'Too many requests with bad keys came from your address. Please wait.';
+    throw rateLimited(detail, state);
   }
 
   private refusal(request: ApiRequest, reason: string): Problem {
@@ -70,11 +70,4 @@ export class ApiKeyGuard implements CanActivate {
       headers: { 'WWW-Authenticate': 'ApiKey realm="markets"' },
     });
   }
-}
-
-function ambiguous(): Problem {
-  return new Problem(
-    'ambiguous_credentials',
-    `Send one API key: once in the header ${API_KEY_HEADER} or once as the query parameter ${API_KEY_QUERY}.`,
-  );
 }

@@ -8,9 +8,6 @@ const CHECKSUM_LENGTH = 6;
 
 const KEY = /^mos_([0-9A-Za-z]{12})_[0-9A-Za-z]{38}$/;
 
-/** Finds keys in any text: what secret scanners look for. The checksum tells true finds from chance. */
-export const LEAKED_KEY_PATTERN = /\bmos_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}\b/;
-
 /** A new key, `mos_<id>_<secret><checksum>`. */
 export function generateKey(): string {
   return withChecksum(`mos_${randomText(ID_LENGTH)}_${randomText(SECRET_LENGTH)}`);
@@ -27,28 +24,24 @@ export function hashKey(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** A key as a request brought it, well-formed; it is hashed once, if it is compared at all. */
-export class PresentedKey {
-  private digest: Buffer | undefined;
+/** A key as a request brought it, well-formed. */
+export interface PresentedKey {
+  readonly id: string;
+  readonly text: string;
+  readonly hash: Buffer;
+}
 
-  private constructor(
-    readonly id: string,
-    private readonly text: string,
-  ) {}
+/** @param earlier one that is likely to be the same, which then needs no second hash */
+export function parseKey(text: string, earlier?: PresentedKey): PresentedKey | undefined {
+  if (earlier?.text === text) return earlier;
+  const id = keyIdOf(text);
+  return id === undefined ? undefined : { id, text, hash: hash('sha256', text, 'buffer') };
+}
 
-  /** @param earlier one that is likely to be the same, which then needs no second hash */
-  static parse(text: string, earlier?: PresentedKey): PresentedKey | undefined {
-    if (earlier?.text === text) return earlier;
-    const id = keyIdOf(text);
-    return id === undefined ? undefined : new PresentedKey(id, text);
-  }
-
-  /** Whether it is the one whose hash is stored, in a time that tells nothing of how alike they are. */
-  matches(stored: unknown): boolean {
-    const expected = Buffer.from(typeof stored === 'string' ? stored : '', 'hex');
-    this.digest ??= hash('sha256', this.text, 'buffer');
-    return expected.length === this.digest.length && timingSafeEqual(expected, this.digest);
-  }
+/** Whether it is the one whose hash is stored, in a time that tells nothing of how alike they are. */
+export function matchesHash(key: PresentedKey, stored: unknown): boolean {
+  const expected = Buffer.from(typeof stored === 'string' ? stored : '', 'hex');
+  return expected.length === key.hash.length && timingSafeEqual(expected, key.hash);
 }
 
 /** Completes a key: CRC-32 of all before it, in base 62. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectModel } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
-import { momentBefore, momentNow, type Moment } from '../common/moment.js';
+import { momentBefore, momentNow } from '../common/moment.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
@@ -11,7 +11,7 @@ import type { KnownKey } from './known-key.js';
 
 interface Batch {
   readonly ids: string[];
-  readonly found: Promise<{ readonly records: Map<string, StoredApiKey>; readonly readAt: Moment }>;
+  readonly find: Promise<(id: string) => KnownKey>;
 }
 
 /** Reads records of keys from MongoDB: one query for all that are asked for in one turn of the event loop. */
@@ -28,20 +28,20 @@ export class KeyReader {
   async find(id: string): Promise<KnownKey> {
     this.batch ??= this.startBatch();
     this.batch.ids.push(id);
-    const { records, readAt } = await this.batch.found;
-    return { record: records.get(id), readAt, usedSince: false };
+    const find = await this.batch.find;
+    return find(id);
   }
 
   private startBatch(): Batch {
     const ids: string[] = [];
-    const found = setImmediate().then(() => {
+    const find = setImmediate().then(() => {
       this.batch = undefined;
       return this.read(ids);
     });
-    return { ids, found };
+    return { ids, find };
   }
 
-  private async read(ids: readonly string[]): Batch['found'] {
+  private async read(ids: readonly string[]): Batch['find'] {
     const command = {
       find: this.model.collection.name,
       filter: { _id: { $in: ids } },
@@ -50,11 +50,10 @@ export class KeyReader {
     const began = momentNow();
     try {
       return await this.database.read(READ_BUDGET_MS.key, async (attempt) => {
-        const records = (await attempt.rows(command)) as StoredApiKey[];
-        return {
-          records: new Map(records.map((record) => [record._id, record])),
-          readAt: momentBefore(began, attempt.ageMs),
-        };
+        const rows = (await attempt.rows(command)) as StoredApiKey[];
+        const records = new Map(rows.map((record) => [record._id, record]));
+        const readAt = momentBefore(began, attempt.ageMs);
+        return (id: string) => ({ record: records.get(id), readAt, usedSince: false });
       });
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;

@@ -13,28 +13,14 @@ const ENDED = {
  * @throws CommandFailure when the other can't be rotated
  */
 export function successorOf(old: StoredApiKey, now: Date): KeyFields {
-  demandRotatable(old, now);
-  return {
-    ...limitsOf(old),
-    createdAt: now,
-    expiresAt: endAfter(old, now),
-    rotatedFrom: old._id,
-  };
-}
-
-function demandRotatable(record: StoredApiKey, now: Date): void {
-  const state = stateOf(record, now.getTime());
-  if (state === 'revoked') throw new CommandFailure(ENDED[state]);
-  const { rotatedTo } = record;
-  if (rotatedTo)
+  const { rotatedTo } = old;
+  const state = stateOf(old, now.getTime());
+  if (rotatedTo && state !== 'revoked')
     throw new CommandFailure(`The key was rotated already: ${rotatedTo} took its place.`);
   if (state !== 'active') throw new CommandFailure(ENDED[state]);
-}
-
-/** Name and limits of a record, as far as they make sense. */
-function limitsOf(record: StoredApiKey): Pick<StoredApiKey, 'name' | 'rateLimit' | 'streams'> {
-  const { id, ...limits } = callerOf(record);
-  return { ...limits, name: limits.name || id };
+  const { id, name, ...limits } = callerOf(old);
+  const fields = { ...limits, name: name || id, createdAt: now, rotatedFrom: id };
+  return { ...fields, expiresAt: endAfter(old, now) };
 }
 
 /** A new key lives as long as the old one; where that can't be known, it ends with it. */

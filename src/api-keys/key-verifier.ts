@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Config } from '../config.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
-import { keyIdOf, PresentedKey } from './key-form.js';
+import { keyIdOf, matchesHash, parseKey, type PresentedKey } from './key-form.js';
 import { KeyRecords } from './key-records.js';
 import { callerOf, stateOf } from './key-state.js';
 import { isTrusted, type KnownKey } from './known-key.js';
@@ -40,7 +40,7 @@ export class KeyVerifier {
    * @param socket what it came by
    */
   recall(text: string, socket?: Socket): Caller | undefined {
-    const key = PresentedKey.parse(text, socket && this.lastKeys.get(socket));
+    const key = parseKey(text, socket && this.lastKeys.get(socket));
     if (key && socket) this.lastKeys.set(socket, key);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;
@@ -53,7 +53,7 @@ export class KeyVerifier {
    * @throws Problem when MongoDB can't tell
    */
   async check(text: string, isLimited = false): Promise<Verdict | 'unchecked'> {
-    const key = PresentedKey.parse(text);
+    const key = parseKey(text);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);
     const verdict = this.checkInMemory(key, known);
@@ -83,7 +83,7 @@ export class KeyVerifier {
 }
 
 function judge({ record }: KnownKey, key: PresentedKey): Verdict {
-  if (!record || !key.matches(record.hash)) return 'unknown';
+  if (!record || !matchesHash(key, record.hash)) return 'unknown';
   const state = stateOf(record);
   return state === 'active' ? callerOf(record) : state;
 }

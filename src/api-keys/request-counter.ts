@@ -31,13 +31,15 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
     this.redis = new Redis(redisUrl, {
       lazyConnect: true,
       connectTimeout: REDIS_ANSWERS_WITHIN_MS,
+      // For the whole answer: the socket's begins again with each byte.
+      commandTimeout: REDIS_ANSWERS_WITHIN_MS,
       socketTimeout: REDIS_ANSWERS_WITHIN_MS,
       disconnectTimeout: REDIS_ANSWERS_WITHIN_MS,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
     });
-    this.redis.on('error', (error) => this.redisFailed(error));
+    this.redis.on('error', (error) => this.noteRedis(error));
     this.shared = new RateLimiterRedis({
       storeClient: this.redis,
       rejectIfRedisNotReady: true,
@@ -64,42 +66,26 @@ export class RequestCounter implements OnApplicationBootstrap, OnApplicationShut
 
   private async addInRedis(shared: RateLimiterRedis, id: string, points: number): Promise<Count> {
     try {
-      const { consumedPoints, msBeforeNext } = await this.inTime(shared.penalty(id, points));
-      this.redisAnswered();
+      const { consumedPoints, msBeforeNext } = await shared.penalty(id, points);
+      this.noteRedis();
       return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
     } catch (error) {
-      this.redisFailed(error);
+      this.noteRedis(error);
+      // One that answers too slowly is connected anew: until then nobody waits for it.
+      const hasAnswered = error instanceof Error && error.name === 'ReplyError';
+      if (!hasAnswered && this.redis?.status === 'ready') this.redis.disconnect(true);
       return this.own.add(id, points);
     }
   }
 
-  /** Bounds the whole answer, since the client's own timeouts begin again with each byte. */
-  private async inTime<T>(answer: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        reject(new Error(`no answer within ${REDIS_ANSWERS_WITHIN_MS} ms`));
-        this.redis?.disconnect(true);
-      }, REDIS_ANSWERS_WITHIN_MS);
-    });
-    try {
-      return await Promise.race([answer, late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  private redisAnswered(): void {
-    if (!this.redisIsAway) return;
-    this.redisIsAway = false;
-    this.logger.log('Redis is back: requests are counted together again');
-  }
-
-  private redisFailed(error: unknown): void {
-    if (this.redisIsAway) return;
-    this.redisIsAway = true;
+  /** @param failure of the newest try, if it failed */
+  private noteRedis(failure?: unknown): void {
+    const isAway = failure !== undefined;
+    if (isAway === this.redisIsAway) return;
+    this.redisIsAway = isAway;
+    if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
-    const reason = error instanceof Error ? error.message : 'unknown';
+    const reason = failure instanceof Error ? failure.message : 'unknown';
     this.logger.warn(`Redis is away, each process counts requests for itself: ${reason}`);
   }
 }

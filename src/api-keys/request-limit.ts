@@ -5,6 +5,8 @@ import { rateLimited, rateLimitHeaders, type RateLimitState } from './rate-limit
 import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
 
+const WINDOW_ENDS_MS = 500;
+
 type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
 
 /** The requests per minute of each key, over all routes that need one. */
@@ -42,27 +44,20 @@ export class RequestLimit {
     const taken = added instanceof Promise ? await added : added;
     const excess = taken.used - limit;
     if (excess <= 0) return admit(request, stateOf(taken, limit));
-    if (cost > limit) {
-      // Never more than was taken here: others may take and give back at the same time.
-      const left = await this.giveBack(id, Math.min(excess, rest), taken);
-      return admit(request, { ...stateOf(left, limit), used: limit });
-    }
-    const left = await this.giveBack(id, cost, taken);
-    throw refusal(stateOf(left, limit));
+    const isAboveLimit = cost > limit;
+    // Never more than was taken here: others may take and give back at the same time.
+    const back = isAboveLimit ? Math.min(excess, rest) : cost;
+    // At the end of a window, what is given back would count for the next one.
+    const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -back);
+    if (!isAboveLimit) throw refusal(stateOf(left, limit));
+    admit(request, { ...stateOf(left, limit), used: limit });
   }
 
   private limitOf({ apiKey }: Limited): { id: string; limit: number } {
     if (!apiKey) return { id: '', limit: 0 };
     return { id: apiKey.id, limit: apiKey.rateLimit ?? this.config.rateLimitPerMinute };
   }
-
-  /** Gives nothing back at the end of a window, where it would count for the next one. */
-  private async giveBack(id: string, points: number, taken: Count): Promise<Count> {
-    return taken.msLeft < WINDOW_ENDS_MS ? taken : this.counter.add(id, -points);
-  }
 }
-
-const WINDOW_ENDS_MS = 500;
 
 function stateOf(count: Count, limit: number): RateLimitState {
   return { policy: 'default', limit, ...count };
