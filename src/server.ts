@@ -12,8 +12,7 @@ import { DemoFeed } from './demo/demo-feed.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
 import { shutDownOnSignal } from './shutdown.js';
-import { exitOnUncaught } from './telemetry/exit-on-uncaught.js';
-import { createLogger } from './telemetry/logger.js';
+import { createLogger, exitOnUncaught } from './telemetry/logger.js';
 import { redact } from './telemetry/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
 

@@ -1,3 +1,4 @@
+import type { TextMapGetter } from '@opentelemetry/api';
 import type { Api } from '../src/telemetry/opentelemetry.js';
 
 export interface RecordedSpan {
@@ -14,19 +15,22 @@ export interface RecordedSpan {
 export class RecordedSpans {
   readonly spans: RecordedSpan[] = [];
 
-  readonly api: Api = {
+  readonly api = {
     ROOT_CONTEXT: {},
     SpanKind: { SERVER: 1 },
     SpanStatusCode: { ERROR: 2 },
-    context: { with: (_context, next) => next() },
+    context: { with: (_context: unknown, next: () => void) => next() },
     propagation: {
-      extract: (_context, carrier, getter) => ({
+      extract: (_context: unknown, carrier: object, getter: TextMapGetter) => ({
         traceparent: getter.get(carrier, 'traceparent'),
         baggage: getter.get(carrier, 'baggage'),
       }),
     },
-    trace: { getTracer: () => ({ startSpan: this.start.bind(this) }), setSpan: (parent) => parent },
-  };
+    trace: {
+      getTracer: () => ({ startSpan: this.start.bind(this) }),
+      setSpan: (parent: unknown) => parent,
+    },
+  } as unknown as Api;
 
   private start(name: string, { kind }: { kind: number }, parent: object) {
     const span: RecordedSpan = {

@@ -387,7 +387,7 @@ describe('the log', () => {
 });
 
 it('a fault that nobody caught ends the process, though there is more to do', () => {
-  const built = new URL('../dist/telemetry/exit-on-uncaught.js', import.meta.url).href;
+  const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
     import { exitOnUncaught } from '${built}';
     exitOnUncaught({ fatal: ({ err }, origin) => console.log(origin, err.message) });

@@ -83,9 +83,3 @@ export class LineWriter implements DestinationStream {
     return this.offered.length > 0;
   }
 }
-
-/** Standard output as a log. */
-export function openStdout(): LineWriter {
-  // Asked for once, Node takes care that a pipe does not block.
-  return new LineWriter(process.stdout.fd);
-}

@@ -3,12 +3,12 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 import type { Config, LogLevel } from '../config.js';
 import { redact } from './redact.js';
-import { openStdout } from './line-writer.js';
+import { LineWriter } from './line-writer.js';
 
 /** One JSON object a line, or the same in a form for people. */
 export function createLogger(
   { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
-  output: DestinationStream = logFormat === 'pretty' ? openPretty() : openStdout(),
+  output = openStdout(logFormat),
 ): Logger {
   return pino(
     {
@@ -23,6 +23,20 @@ export function createLogger(
   );
 }
 
+function openStdout(format: Config['logFormat']): DestinationStream {
+  if (format === 'pretty') return PinoPretty({ sync: true, singleLine: true });
+  // Asked for `stdout` once, Node takes care that a pipe does not block.
+  return new LineWriter(process.stdout.fd);
+}
+
+/** A fault that nobody caught, a rejected promise among them: one line in the log, then exit 1. */
+export function exitOnUncaught(logger: Logger): void {
+  process.on('uncaughtException', (error, origin) => {
+    logger.fatal({ err: error }, origin);
+    process.exit(1);
+  });
+}
+
 let lastTime = { ms: NaN, text: '' };
 
 /** As pino writes it, made once a millisecond. */
@@ -30,10 +44,6 @@ function timestamp(): string {
   const ms = Date.now();
   if (ms !== lastTime.ms) lastTime = { ms, text: `,"time":"${new Date(ms).toISOString()}"` };
   return lastTime.text;
-}
-
-function openPretty(): DestinationStream {
-  return PinoPretty({ sync: true, singleLine: true });
 }
 
 /** What tells how it came about. Other properties may hold anything: documents, settings, commands. */

@@ -6,12 +6,6 @@ const REQUEST_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 2.5,
 ];
 
-/** Why a request was answered 401, as in the log. */
-const AUTH_FAILURES = ['none', 'empty', ...REFUSALS];
-
-/** Whose limit a request ran into: its key's, or that of the address for refused keys. */
-const LIMITS = ['key', 'address'];
-
 /** Rendering takes milliseconds: it is done at most this often, whoever asks. */
 const RENDER_EVERY_MS = 1_000;
 
@@ -55,8 +49,8 @@ export class Metrics {
 
   constructor(private readonly renderEveryMs = RENDER_EVERY_MS) {
     // Zero from the start: the rate of a series that is not there yet is not known.
-    for (const reason of AUTH_FAILURES) this.authFailures.inc({ reason }, 0);
-    for (const limit of LIMITS) this.rateLimited.inc({ limit }, 0);
+    for (const reason of ['none', 'empty', ...REFUSALS]) this.authFailures.inc({ reason }, 0);
+    for (const limit of ['key', 'address']) this.rateLimited.inc({ limit }, 0);
     collectDefaultMetrics({ register: this.registry });
   }
 

@@ -1,32 +1,8 @@
 /** Not installed with the service: only who traces needs them. */
 const PACKAGES = ['sdk-node', 'api', 'instrumentation-mongodb'] as const;
 
-/** What we use of @opentelemetry/api. */
-export interface Api {
-  readonly ROOT_CONTEXT: object;
-  readonly SpanKind: { readonly SERVER: number };
-  readonly SpanStatusCode: { readonly ERROR: number };
-  readonly context: { with(context: object, next: () => void): void };
-  readonly propagation: { extract(context: object, carrier: object, getter: Getter): object };
-  readonly trace: {
-    getTracer(name: string): {
-      startSpan(name: string, options: { kind: number }, parent: object): Span;
-    };
-    setSpan(context: object, span: Span): object;
-  };
-}
-
-interface Span {
-  updateName(name: string): void;
-  setAttributes(attributes: Record<string, string | number>): void;
-  setStatus(status: { code: number }): void;
-  end(): void;
-}
-
-export interface Getter {
-  keys(carrier: object): string[];
-  get(carrier: object, name: string): unknown;
-}
+/** Only its types are sure to be here, since prom-client brings them. */
+export type Api = typeof import('@opentelemetry/api');
 
 export interface Sdk {
   start(): void;

@@ -37,16 +37,17 @@ export class RequestLog implements RequestObserver {
     const { code, requestId, route, status } = outcome;
     if (code === 'overloaded') {
       // They come by the thousand: one line tells of many.
-      const count = this.refusals.count();
-      const what = { code, count, requestId };
-      if (count !== undefined) this.logger.warn(what, 'Requests are refused: too many wait');
+      this.warn(this.refusals, { code, requestId }, 'Requests are refused: too many wait');
       return;
     }
     this.logger[isProbe(route) && status < 400 ? 'debug' : 'info'](outcome, 'request');
-    if (code !== 'database_unavailable' && code !== 'database_timeout') return;
-    const count = this.failures.count();
-    if (count === undefined) return;
-    this.logger.warn({ code, count }, 'Requests fail: MongoDB is away or too slow');
+    if (code === 'database_unavailable' || code === 'database_timeout')
+      this.warn(this.failures, { code }, 'Requests fail: MongoDB is away or too slow');
+  }
+
+  private warn(throttle: LogThrottle, about: object, text: string): void {
+    const count = throttle.count();
+    if (count !== undefined) this.logger.warn({ ...about, count }, text);
   }
 
   private count({ authFailure, code, endReason, keyId, source, status, ...rest }: RequestOutcome) {

@@ -35,7 +35,7 @@ export function outcomeOf(request: ApiRequest, response: Response): RequestOutco
   return {
     requestId,
     method,
-    route: routeOf(request),
+    route: (request.route as { path: string } | undefined)?.path ?? UNKNOWN_ROUTE,
     status: response.headersSent ? response.statusCode : CLIENT_GONE,
     durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
     ...(problem && { code: problem }),
@@ -57,8 +57,4 @@ export function refusalOf(requestId: string, problem: Problem): RequestOutcome {
     durationMs: 0,
     code: problem.code,
   };
-}
-
-function routeOf({ route }: ApiRequest): string {
-  return (route as { path: string } | undefined)?.path ?? UNKNOWN_ROUTE;
 }

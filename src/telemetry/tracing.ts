@@ -1,7 +1,9 @@
+import type { TextMapGetter } from '@opentelemetry/api';
 import type { NextFunction, Response } from 'express';
+import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiRequest } from '../http/api-request.js';
-import { loadPackages, type Api, type Getter, type Sdk } from './opentelemetry.js';
+import { loadPackages, type Api, type Sdk } from './opentelemetry.js';
 import { outcomeOf } from './request-outcome.js';
 
 const SERVICE = 'markets-odds-service';
@@ -80,8 +82,7 @@ export function traceRequests(api = started?.api) {
 /** Text of the caller's that would go out with each span. */
 const FREE_TEXT = new Set(['tracestate', 'baggage']);
 
-const traceHeaders: Getter = {
+const traceHeaders: TextMapGetter<IncomingHttpHeaders> = {
   keys: (headers) => Object.keys(headers),
-  get: (headers, name) =>
-    FREE_TEXT.has(name) ? undefined : (headers as Record<string, unknown>)[name],
+  get: (headers, name) => (FREE_TEXT.has(name) ? undefined : headers[name]),
 };
