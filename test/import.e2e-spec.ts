@@ -165,6 +165,17 @@ describe('markets import', () => {
     expect(after?.['updatedAt'].getTime()).toBeGreaterThan(changingBefore?.['updatedAt'].getTime());
   });
 
+  it('mends a text that another writer stored as a list of that text', async () => {
+    const record = aRecord();
+    await runImport(['-'], ndjson(record));
+    await markets.updateOne({ eventId: record.eventId }, { $set: { name: [record.name] } });
+
+    const { report } = await runImport(['-'], ndjson(record));
+
+    expect(report).toEqual(counts({ read: 1, updated: 1 }));
+    expect(await storedMarkets(record)).toEqual([expect.objectContaining({ name: record.name })]);
+  });
+
   it('lets the last of one identity hold, within a file and over files', async () => {
     const first = aRecord({ name: 'First', createdAt: EARLIER });
     const last = { ...first, name: 'Last', createdAt: undefined };

@@ -43,7 +43,11 @@ export async function findStored(
  * @param isLarge the command would be too long with the market in it twice: it is not compared
  */
 export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
-  const $or = contentFields.map(({ name }) => ({ [name]: { $ne: fields[name] } }));
+  // A list is equal to a value, for a filter, if it holds it.
+  const $or = contentFields.flatMap(({ name, kind }) => [
+    { [name]: { $ne: fields[name] } },
+    ...(kind === 'list' ? [] : [{ [name]: { $type: 'array' } }]),
+  ]);
   const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $or };
   return { updateOne: { filter, update: { $set: fields }, collation: EXACT_COLLATION } };
 }
