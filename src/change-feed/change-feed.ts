@@ -9,7 +9,7 @@ import { momentNow } from '../common/moment.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
 import type { ChangeListener } from './change.js';
-import { ChangeStream, onlyFieldsBefore, type Batch } from './change-stream.js';
+import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
@@ -102,22 +102,21 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const { collections, fieldsBefore } = this.told;
     const kinds = new CollectionKinds(collections);
     const start = await this.startingPoint(db, session);
-    const stream = await ChangeStream.open(
-      db,
-      session,
+    const options = {
       collections,
       start,
-      onlyFieldsBefore(fieldsBefore),
-    );
+      shape: onlyFieldsBefore(fieldsBefore),
+      waitMs: () => (this.assembly.pending ? COMMIT_WAIT_MS : QUIET_WAIT_MS),
+    };
     try {
-      for (let batch = stream.first; !this.connection.isClosing;) {
+      for await (const batch of changeBatches(db, session, options)) {
         kinds.note(batch.events);
         await kinds.check(db, session);
         this.take(batch);
         if (this.isInDoubt(batch)) await this.askNewest(db, session);
         this.blindBecause = undefined;
         this.lastFailure = '';
-        batch = await stream.next(this.assembly.pending ? COMMIT_WAIT_MS : QUIET_WAIT_MS);
+        if (this.connection.isClosing) return;
       }
     } finally {
       this.progress.forget();

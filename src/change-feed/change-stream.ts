@@ -1,13 +1,7 @@
-import {
-  Long,
-  type ClientSession,
-  type ClusterTime,
-  type Db,
-  type Document,
-  type Timestamp,
-} from 'mongodb';
+import type { ClientSession, ClusterTime, Db, Document, Timestamp } from 'mongodb';
 import { momentNow, type Moment } from '../common/moment.js';
 import { DRIVER_OPTIONS } from '../database/driver-options.js';
+import { getMoreOf, killCursor, type RawCursor } from '../database/raw-cursor.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 
@@ -27,16 +21,14 @@ export interface Batch {
   readonly askedAt: Moment;
 }
 
-interface CursorReply extends Document {
-  readonly operationTime: Timestamp;
-  readonly $clusterTime?: ClusterTime;
-  readonly cursor: {
-    readonly id: Long | number;
-    readonly ns: string;
-    readonly firstBatch?: readonly ChangeEvent[];
-    readonly nextBatch?: readonly ChangeEvent[];
-    readonly postBatchResumeToken: ResumeToken;
-  };
+interface ChangeStreamOptions {
+  readonly collections: readonly string[];
+  /** Where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream`. */
+  readonly start: Document;
+  /** Which parts of the events are wanted. */
+  readonly shape?: readonly Document[];
+  /** How long the server may wait for something to happen, in milliseconds. */
+  readonly waitMs?: () => number;
 }
 
 const EVENTS_AT_A_TIME = 1_000;
@@ -46,70 +38,38 @@ const { enableUtf8Validation } = DRIVER_OPTIONS;
 
 /**
  * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
- * silently, and each answer tells how far the server itself has got.
+ * silently, and each answer tells how far the server itself has got. It is closed when its reader leaves it.
  */
-export class ChangeStream {
-  private constructor(
-    private readonly db: Db,
-    private readonly session: ClientSession,
-    private readonly cursorId: Long,
-    private readonly namespace: string,
-    readonly first: Batch,
-  ) {}
-
-  /**
-   * @param start where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream`
-   * @param shape which parts of the events are wanted
-   */
-  static async open(
-    db: Db,
-    session: ClientSession,
-    collections: readonly string[],
-    start: Document,
-    shape: readonly Document[] = [],
-  ): Promise<ChangeStream> {
-    const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
-    const pipeline = [
-      { $changeStream: { ...images, ...start } },
-      { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
-      ...shape,
-    ];
-    const aggregate = { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } };
-    const { cursor, batch } = await ask(db, session, aggregate);
-    const namespace = cursor.ns.slice(cursor.ns.indexOf('.') + 1);
-    // The driver makes a number of a small Long, which the server would not take back.
-    const cursorId = Long.fromString(String(cursor.id));
-    return new ChangeStream(db, session, cursorId, namespace, batch);
-  }
-
-  /** @param waitMs how long the server may wait for something to happen */
-  async next(waitMs: number): Promise<Batch> {
-    const { batch } = await ask(this.db, this.session, {
-      getMore: this.cursorId,
-      collection: this.namespace,
-      batchSize: EVENTS_AT_A_TIME,
-      maxTimeMS: waitMs,
-    });
-    return batch;
-  }
-
-  async close(): Promise<void> {
-    const command = { killCursors: this.namespace, cursors: [this.cursorId] };
-    await this.db.command(command, { session: this.session });
-  }
-}
-
-async function ask(
+export async function* changeBatches(
   db: Db,
   session: ClientSession,
-  command: Document,
-): Promise<{ cursor: CursorReply['cursor']; batch: Batch }> {
-  const askedAt = momentNow();
-  const reply = (await db.command(command, { session, enableUtf8Validation })) as CursorReply;
-  const { cursor, operationTime, $clusterTime: clusterTime } = reply;
-  const events = cursor.firstBatch ?? cursor.nextBatch ?? [];
-  const resumeToken = cursor.postBatchResumeToken;
-  return { cursor, batch: { events, resumeToken, operationTime, clusterTime, askedAt } };
+  { collections, start, shape = [], waitMs = () => 1 }: ChangeStreamOptions,
+): AsyncGenerator<Batch> {
+  const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
+  const pipeline = [
+    { $changeStream: { ...images, ...start } },
+    { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
+    ...shape,
+  ];
+  let command: Document = { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } };
+  let cursor: RawCursor | undefined;
+  try {
+    for (;;) {
+      const askedAt = momentNow();
+      const reply = await db.command(command, { session, enableUtf8Validation });
+      cursor = reply['cursor'] as RawCursor;
+      yield {
+        events: cursor['firstBatch'] ?? cursor['nextBatch'],
+        resumeToken: cursor['postBatchResumeToken'],
+        operationTime: reply['operationTime'],
+        clusterTime: reply['$clusterTime'],
+        askedAt,
+      };
+      command = { ...getMoreOf(cursor), batchSize: EVENTS_AT_A_TIME, maxTimeMS: waitMs() };
+    }
+  } finally {
+    if (cursor) killCursor(db, cursor);
+  }
 }
 
 /** Of what documents were before a change, only some fields; nothing where it is not known. */

@@ -1,19 +1,10 @@
-import {
-  Long,
-  type ClientSession,
-  type Db,
-  type Document,
-  type ReadPreference,
-  type Timestamp,
-} from 'mongodb';
+import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mongodb';
 import { DRIVER_OPTIONS, EXACT_COLLATION } from './driver-options.js';
+import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import type { ReadAfterTime } from './read-after-time.js';
 
 /** A command does not take this from its client. */
 const { enableUtf8Validation } = DRIVER_OPTIONS;
-
-/** Nobody waits for it, but it must not hold a connection for long. Milliseconds. */
-const KILL_CURSOR_WITHIN_MS = 1_000;
 
 interface ReadAttemptOptions {
   readonly db: Db;
@@ -55,7 +46,6 @@ export class ReadAttempt {
       const options = { session, readPreference, signal, enableUtf8Validation };
       return db.runCursorCommand(this.whole(command), options).toArray();
     }
-    // The bare command: a cursor object for one batch costs a quarter of the read.
     const { cursor } = await this.command(command);
     return this.restOf(cursor);
   }
@@ -73,32 +63,23 @@ export class ReadAttempt {
   }
 
   /** The rows of a cursor whose first batch is there. */
-  async restOf({ id, ns, firstBatch }: Document): Promise<Document[]> {
-    const rows: Document[] = firstBatch;
-    const collection = ns.slice(ns.indexOf('.') + 1);
-    let cursorId = id;
+  async restOf(first: RawCursor): Promise<Document[]> {
+    const rows: Document[] = first['firstBatch'];
+    let cursor = first;
     try {
-      while (String(cursorId) !== '0') {
-        // The driver makes a number of a small Long, which the server would not take back.
-        const getMore = Long.fromString(String(cursorId));
-        const { cursor } = await this.send({ getMore, collection });
-        rows.push(...cursor.nextBatch);
-        cursorId = cursor.id;
+      while (isOpen(cursor)) {
+        ({ cursor } = await this.send(getMoreOf(cursor)));
+        rows.push(...cursor['nextBatch']);
       }
       return rows;
     } catch (error) {
-      this.killCursor(cursorId, collection);
+      this.killCursor(cursor);
       throw error;
     }
   }
 
-  /** Frees a cursor, if it is not read to its end. Nobody waits for it: a server that hangs would take long. */
-  killCursor(id: unknown, collection: string): void {
-    if (String(id) === '0') return;
-    const { db, readPreference } = this.options;
-    const command = { killCursors: collection, cursors: [Long.fromString(String(id))] };
-    const signal = AbortSignal.timeout(KILL_CURSOR_WITHIN_MS);
-    db.command(command, { readPreference, signal }).catch(() => undefined);
+  killCursor(cursor: RawCursor): void {
+    killCursor(this.options.db, cursor, this.options.readPreference);
   }
 
   private whole(command: Document): Document {

@@ -1,6 +1,6 @@
 import { MongoServerError, type ClientSession, type Db, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChangeStream } from '../change-feed/change-stream.js';
+import { changeBatches } from '../change-feed/change-stream.js';
 import { changeOf, timeOf } from '../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
 
@@ -69,18 +69,14 @@ async function newestWithin(
   const start = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
   try {
     // Documents would only have to be fetched.
-    const options = { ...start, fullDocument: 'default' };
-    const stream = await ChangeStream.open(db, session, [collection], options);
-    try {
-      let newest: Date | 'none' = 'none';
-      for (let batch = stream.first; ; batch = await stream.next(1)) {
-        const last = batch.events.findLast((event) => changeOf(event, collection));
-        if (last) newest = timeOf(last);
-        if (!upTo || !clusterTimeOf(batch.resumeToken).lessThan(upTo)) return newest;
-      }
-    } finally {
-      await stream.close();
+    const options = { collections: [collection], start: { ...start, fullDocument: 'default' } };
+    let newest: Date | 'none' = 'none';
+    for await (const { events, resumeToken } of changeBatches(db, session, options)) {
+      const last = events.findLast((event) => changeOf(event, collection));
+      if (last) newest = timeOf(last);
+      if (!upTo || !clusterTimeOf(resumeToken).lessThan(upTo)) break;
     }
+    return newest;
   } catch (error) {
     if (error instanceof MongoServerError && BEFORE_OPLOG.has(error.code)) return 'unknown';
     throw error;

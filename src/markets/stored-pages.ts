@@ -67,7 +67,7 @@ export class StoredPages {
       if (!isBefore(cursor.atClusterTime, due)) {
         return pagesOf(await attempt.restOf(cursor), lookups.length);
       }
-      attempt.killCursor(cursor.id, this.collection);
+      attempt.killCursor(cursor);
       this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
     } catch (error) {
       if (!isSnapshotGone(error)) throw error;

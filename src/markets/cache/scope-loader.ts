@@ -89,10 +89,9 @@ export class ScopeLoader implements ChangeListener {
     const afterClusterTime = this.feed.position;
     const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
     const limit = most + 1;
-    const { name } = this.markets.collection;
     return this.database.read(budgetMs, async (attempt) => {
       const { cursor } = await attempt.command({
-        find: name,
+        find: this.markets.collection.name,
         filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
         sort: { _id: 1 },
         projection: MARKET_PROJECTION,
@@ -100,7 +99,7 @@ export class ScopeLoader implements ChangeListener {
         batchSize: limit,
         readConcern: { level: 'snapshot', afterClusterTime },
       });
-      if (inOneReply) attempt.killCursor(cursor.id, name);
+      if (inOneReply) attempt.killCursor(cursor);
       const isCut = inOneReply && String(cursor.id) !== '0';
       const documents = inOneReply ? cursor.firstBatch : await attempt.restOf(cursor);
       return {

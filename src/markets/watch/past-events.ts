@@ -1,5 +1,5 @@
 import type { Document, Timestamp } from 'mongodb';
-import { ChangeStream, onlyFieldsBefore } from '../../change-feed/change-stream.js';
+import { changeBatches, onlyFieldsBefore } from '../../change-feed/change-stream.js';
 import type { ChangeEvent } from '../../change-feed/change.js';
 import { clusterTimeOf } from '../../change-feed/cluster-time.js';
 import type { Database } from '../../database/database.js';
@@ -32,16 +32,10 @@ export async function* readPastEvents(
   try {
     // Expanded events tell that the collection was made: what a cursor from before that stands for was elsewhere.
     const start = { startAtOperationTime: from, showExpandedEvents: true };
-    const stream = await ChangeStream.open(db, session, [collection], start, SHAPE);
-    try {
-      let batch = stream.first;
-      yield batch.events;
-      while (clusterTimeOf(batch.resumeToken).lessThan(until)) {
-        batch = await stream.next(1);
-        yield batch.events;
-      }
-    } finally {
-      await stream.close().catch(() => undefined);
+    const options = { collections: [collection], start, shape: SHAPE };
+    for await (const { events, resumeToken } of changeBatches(db, session, options)) {
+      yield events;
+      if (!clusterTimeOf(resumeToken).lessThan(until)) return;
     }
   } finally {
     await session.endSession().catch(() => undefined);

@@ -1,0 +1,34 @@
+import { Long, type Db, type Document, type ReadPreference } from 'mongodb';
+
+/** Nobody waits for it, but it must not hold a connection for long. Milliseconds. */
+const KILL_CURSOR_WITHIN_MS = 1_000;
+
+/** A cursor as a reply tells it: the driver's own costs a quarter of a short read. */
+export type RawCursor = Document;
+
+/** Whether there is more to be read. */
+export function isOpen({ id }: RawCursor): boolean {
+  return String(id) !== '0';
+}
+
+/** The command that reads on. */
+export function getMoreOf({ id, ns }: RawCursor): Document {
+  return { getMore: longOf(id), collection: collectionOf(ns) };
+}
+
+/** Frees a cursor, if it is not read to its end. Nobody waits for it: a server that hangs would take long. */
+export function killCursor(db: Db, cursor: RawCursor, readPreference?: ReadPreference): void {
+  if (!isOpen(cursor)) return;
+  const command = { killCursors: collectionOf(cursor['ns']), cursors: [longOf(cursor['id'])] };
+  const signal = AbortSignal.timeout(KILL_CURSOR_WITHIN_MS);
+  db.command(command, { signal, ...(readPreference && { readPreference }) }).catch(() => undefined);
+}
+
+/** The driver makes a number of a small Long, which the server would not take back. */
+function longOf(id: unknown): Long {
+  return Long.fromString(String(id));
+}
+
+function collectionOf(namespace: string): string {
+  return namespace.slice(namespace.indexOf('.') + 1);
+}
