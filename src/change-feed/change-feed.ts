@@ -11,14 +11,13 @@ import { Database } from '../database/database.js';
 import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
-import { CollectionKinds } from './collection-kinds.js';
 import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
 import { FeedConnection } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
+import { demandPlain, mayChangeKinds } from './followable.js';
 import { FRESH_FOR_MS } from './freshness.js';
 import { Listeners } from './listeners.js';
 import { Progress, type Standing } from './progress.js';
-import { newestWrite } from './proof.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -44,7 +43,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Who is told, and what was told last. */
   readonly told = new Listeners();
   /** How far it has got, and how far the majority of the members. */
-  readonly progress = new Progress();
+  progress = new Progress();
 
   /** Why nothing is told at present, or nothing. */
   blindBecause: string | undefined = NOT_STARTED;
@@ -100,7 +99,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   private async follow(db: Db, session: ClientSession): Promise<void> {
     const { collections, fieldsBefore } = this.told;
-    const kinds = new CollectionKinds(collections);
+    let unsure: readonly string[] = collections;
     const start = await this.startingPoint(db, session);
     const options = {
       collections,
@@ -110,8 +109,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     };
     try {
       for await (const batch of changeBatches(db, session, options)) {
-        kinds.note(batch.events);
-        await kinds.check(db, session);
+        if (mayChangeKinds(batch.events)) unsure = collections;
+        unsure = await demandPlain(unsure, db, session);
         this.take(batch);
         if (this.isInDoubt(batch)) await this.askNewest(db, session);
         this.blindBecause = undefined;
@@ -119,7 +118,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (this.connection.isClosing) return;
       }
     } finally {
-      this.progress.forget();
+      this.progress = new Progress();
       this.assembly.clear();
     }
   }
@@ -163,10 +162,14 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.progress.ageMs(askedAt) > 0 && this.ageMs > ASK_NEWEST_AFTER_MS;
   }
 
+  /**
+   * Asks for the newest write of the primary, whether or not a majority has it. The `$clusterTime` of its answers
+   * may be newer: a write that failed takes a time too, and other clients bring theirs.
+   */
   private async askNewest(db: Db, session: ClientSession): Promise<void> {
     const askedAt = momentNow();
-    const newest = await newestWrite(db, session);
-    if (newest) this.progress.mark(newest, askedAt);
+    const { isWritablePrimary, lastWrite } = await db.command({ hello: 1 }, { session });
+    if (isWritablePrimary) this.progress.mark(lastWrite.opTime.ts, askedAt);
   }
 
   private failed(error: unknown): void {

@@ -2,7 +2,7 @@ import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongod
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLasting } from './feed-errors.js';
-import { demandProof } from './proof.js';
+import { demandProof } from './followable.js';
 
 const RETRY_AFTER_MS = 250;
 const RETRY_LASTING_AFTER_MS = 2_000;

@@ -67,16 +67,6 @@ describe('Freshness', () => {
     expect(freshness.ageMs(at(10_000))).toBeLessThan(5_500);
   });
 
-  it('knows nothing once it is told to forget, not even what it was about to learn', () => {
-    const freshness = new Freshness();
-    freshness.mark(written(7), at(800));
-    freshness.reached(written(7));
-    freshness.mark(written(9), at(900));
-    freshness.forget();
-    freshness.reached(written(9));
-    expect(freshness.ageMs(at(1_000))).toBe(Infinity);
-  });
-
   it('is old after a suspend of the machine, in which the monotonic clock stood still', () => {
     const freshness = new Freshness();
     freshness.mark(written(7), at(1_000));

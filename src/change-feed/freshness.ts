@@ -42,13 +42,6 @@ export class Freshness {
     this.completeAsOf = passed.at(-1)?.at ?? this.completeAsOf;
   }
 
-  /** Nothing is known any more. */
-  forget(): void {
-    this.marks = [];
-    this.upTo = undefined;
-    this.completeAsOf = undefined;
-  }
-
   /** How long ago the follower was known to be complete, in milliseconds. */
   ageMs(now: Moment = momentNow()): number {
     return this.completeAsOf ? elapsedMs(this.completeAsOf, now) : Infinity;

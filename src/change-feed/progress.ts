@@ -41,13 +41,6 @@ export class Progress {
     this.committed.reached(upTo.committed);
   }
 
-  /** From now on it is blind, until something is marked and reached. */
-  forget(): void {
-    this.answeredAt = undefined;
-    this.told.forget();
-    this.committed.forget();
-  }
-
   ageMs(now?: Moment): number {
     return this.told.ageMs(now);
   }

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { demandProof } from '../change-feed/proof.js';
+import { demandProof } from '../change-feed/followable.js';
 import { messageOf } from '../common/command.js';
 import { collectionNames, IMAGE_COLLECTIONS } from '../database/wanted.js';
 import {

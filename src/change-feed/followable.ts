@@ -1,0 +1,50 @@
+import type { ClientSession, Db, Document } from 'mongodb';
+import type { ChangeEvent } from './change.js';
+import { NotFollowable } from './feed-errors.js';
+
+/** Events of documents, which don't change the kind of their collection. */
+const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
+
+/**
+ * A member of a replica set says with each answer how far it has got itself, writes of others included: that
+ * proves how fresh a stream is. A mongos doesn't: it says how far the shards had got that it last heard of, and
+ * another shard may have taken a write since.
+ * @throws NotFollowable behind a mongos
+ */
+export async function demandProof(db: Db): Promise<void> {
+  const { msg } = await db.command({ hello: 1 });
+  if (msg === 'isdbgrid') {
+    throw new NotFollowable("through a mongos it can't be known whether changes are missing");
+  }
+}
+
+/**
+ * Makes sure that only plain collections are followed: change streams tell nothing of views and time series, nor
+ * that one was made under a name that was free.
+ * @returns the names that are still free
+ * @throws NotFollowable when one is no plain collection
+ */
+export async function demandPlain(
+  names: readonly string[],
+  db: Db,
+  session: ClientSession,
+): Promise<readonly string[]> {
+  if (names.length === 0) return names;
+  // By names alone, which needs no other privilege than to read them.
+  const filter = { name: { $in: names } };
+  const command = { listCollections: 1, filter, nameOnly: true, authorizedCollections: true };
+  const { cursor } = await db.command(command, { session });
+  const taken = new Set<string>();
+  for (const { name, type } of cursor.firstBatch as Document[]) {
+    taken.add(name);
+    if (type !== 'collection') {
+      throw new NotFollowable(`MongoDB tells no changes of ${name}, which is a ${type}`);
+    }
+  }
+  return names.filter((name) => !taken.has(name));
+}
+
+/** Whether a name may be that of another kind of collection now, after a drop or a rename. */
+export function mayChangeKinds(events: readonly ChangeEvent[]): boolean {
+  return events.some(({ operationType }) => !OF_DOCUMENTS.has(operationType));
+}
