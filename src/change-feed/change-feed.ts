@@ -12,7 +12,7 @@ import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
-import { FeedConnection } from './feed-connection.js';
+import { keepFollowing } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
 import { demandPlain, mayChangeKinds } from './followable.js';
 import { FRESH_FOR_MS } from './freshness.js';
@@ -34,7 +34,7 @@ const NOT_STARTED = 'not started';
 @Injectable()
 export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(ChangeFeed.name);
-  private readonly connection: FeedConnection;
+  private readonly ended = new AbortController();
   private readonly assembly = new CommitAssembly();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
@@ -52,11 +52,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   position: Timestamp | undefined;
 
   constructor(
-    config: Config,
+    private readonly config: Config,
     private readonly database: Database,
-  ) {
-    this.connection = new FeedConnection(config.mongodbUri ?? '');
-  }
+  ) {}
 
   /** Whether it has neither told anything yet nor failed to. */
   get isStarting(): boolean {
@@ -84,17 +82,17 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Follows the database until the application ends. */
   onApplicationBootstrap(): void {
     if (this.told.collections.length === 0) return;
-    this.following = this.connection.keepDoing(
-      (db, session) => this.follow(db, session),
-      (error) => this.failed(error),
-    );
+    this.following = keepFollowing({
+      uri: this.config.mongodbUri ?? '',
+      signal: this.ended.signal,
+      follow: (db, session) => this.follow(db, session),
+      failed: (error) => this.failed(error),
+    });
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.connection.close();
+    this.ended.abort();
     await this.following;
-    // Once more, since it may have connected meanwhile.
-    await this.connection.close();
   }
 
   private async follow(db: Db, session: ClientSession): Promise<void> {
@@ -115,7 +113,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (this.isInDoubt(batch)) await this.askNewest(db, session);
         this.blindBecause = undefined;
         this.lastFailure = '';
-        if (this.connection.isClosing) return;
+        if (this.ended.signal.aborted) return;
       }
     } finally {
       this.progress = new Progress();
