@@ -8,7 +8,7 @@ import { ReadAttempt } from './read-attempt.js';
 import type { ReadAfterTime } from './read-after-time.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
-import { leastTimeOfSecondaries, SECONDARY_AGE_MS } from './secondary-age.js';
+import { leastTimeOfSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
 import { isTimeExpired, isWorthRetry } from './worth-retry.js';
 
@@ -117,18 +117,16 @@ export class BoundedReads {
     const { connection, readAfterTime } = this;
     const { db } = connection;
     if (!db) throw unavailable();
-    const session = connection.getClient().startSession({ causalConsistency: Boolean(after) });
-    if (after && readAfterTime.newest) {
-      session.advanceClusterTime(readAfterTime.newest);
-      session.advanceOperationTime(after);
-    }
-    try {
-      const ageMs = after ? SECONDARY_AGE_MS : 0;
-      const options = { db, session, readPreference, signal, serverDeadline, readAfterTime, ageMs };
-      return await operation(new ReadAttempt(options));
-    } finally {
-      await session.endSession();
-    }
+    const options = { causalConsistency: Boolean(after) };
+    return connection.getClient().withSession(options, (session) => {
+      if (after && readAfterTime.newest) {
+        session.advanceClusterTime(readAfterTime.newest);
+        session.advanceOperationTime(after);
+      }
+      return operation(
+        new ReadAttempt({ db, session, readPreference, signal, serverDeadline, readAfterTime }),
+      );
+    });
   }
 
   private warnOfRefusal(error: unknown): void {

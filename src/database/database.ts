@@ -20,7 +20,7 @@ export class Database implements OnApplicationShutdown {
   private readonly logger = new Logger(Database.name);
   private readonly topology = new Topology(this.readAfterTime);
   private readonly reads = new BoundedReads(this.connection, this.topology, this.readAfterTime);
-  private readonly clientListeners: ((client: MongoClient) => void)[] = [];
+  private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
 
   constructor(private readonly config: Config) {}
@@ -52,7 +52,6 @@ export class Database implements OnApplicationShutdown {
     const opening = openConnection(this.connection, uri);
     // The client is there before it connects: its first descriptions must not be missed.
     const client = this.connection.getClient();
-    this.topology.follow(client);
     for (const listener of this.clientListeners) listener(client);
     await opening;
   }

@@ -2,6 +2,7 @@ import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mon
 import { DRIVER_OPTIONS, EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import type { ReadAfterTime } from './read-after-time.js';
+import { SECONDARY_AGE_MS } from './secondary-age.js';
 
 /** A command does not take this from its client. */
 const { enableUtf8Validation } = DRIVER_OPTIONS;
@@ -14,20 +15,19 @@ interface ReadAttemptOptions {
   /** Monotonic time at which the server gives up. */
   readonly serverDeadline: number;
   readonly readAfterTime: ReadAfterTime;
-  /** What is read may be so old, in milliseconds: more than 0 only where no primary can be asked. */
-  readonly ageMs: number;
 }
 
 /** One try of a read: its commands all go to the primary, or all to secondaries, and end in time. */
 export class ReadAttempt {
   constructor(private readonly options: ReadAttemptOptions) {}
 
-  get ageMs(): number {
-    return this.options.ageMs;
-  }
-
   get isOfPrimary(): boolean {
     return this.options.readPreference.mode === 'primary';
+  }
+
+  /** What is read may be so old, in milliseconds. */
+  get ageMs(): number {
+    return this.isOfPrimary ? 0 : SECONDARY_AGE_MS;
   }
 
   /**

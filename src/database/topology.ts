@@ -9,14 +9,6 @@ import {
 import { DRIVER_OPTIONS } from './driver-options.js';
 import type { ReadAfterTime } from './read-after-time.js';
 
-/** What a secondary said of itself in its last heartbeat. */
-interface Heartbeat {
-  /** The newest write that it had. */
-  readonly lastWrite: Timestamp | undefined;
-  /** Whether it knew of a primary. */
-  readonly namesPrimary: boolean;
-}
-
 const WIRE_VERSION_5_0 = 13;
 
 /** After a cut connection the driver does not know its server until the next heartbeat. Milliseconds. */
@@ -29,7 +21,8 @@ const SECONDARY = 'RSSecondary';
 /** What the driver's monitors know of the servers. */
 export class Topology {
   private servers: readonly ServerDescription[] = [];
-  private readonly heartbeats = new Map<string, Heartbeat>();
+  /** By address, the newest write that a server had at its last heartbeat. */
+  private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
 
   constructor(private readonly readAfterTime: ReadAfterTime) {}
@@ -41,11 +34,7 @@ export class Topology {
       this.servers = [...newDescription.servers.values()];
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
-      const { lastWrite, primary } = reply;
-      this.heartbeats.set(address, {
-        lastWrite: lastWrite?.opTime?.ts,
-        namesPrimary: primary !== undefined,
-      });
+      this.lastWrites.set(address, reply.lastWrite?.opTime?.ts);
       this.readAfterTime.advance(signedTimeOf(reply));
     });
   }
@@ -56,7 +45,7 @@ export class Topology {
 
   /** Whether some server can be read. */
   get readable(): boolean {
-    return this.hasPrimary || this.servers.some(({ type }) => type === SECONDARY);
+    return this.hasPrimary || this.secondaries.length > 0;
   }
 
   /** Whether some server can be read, or could a moment ago: the driver may find it again. */
@@ -75,20 +64,17 @@ export class Topology {
   /** The newest write that any reachable secondary had when it was last heard. */
   get newestOnSecondaries(): Timestamp | undefined {
     return this.secondaries
-      .map(({ lastWrite }) => lastWrite)
+      .map(({ address }) => this.lastWrites.get(address))
       .reduce((newest, time) => (newest && !time?.greaterThan(newest) ? newest : time), undefined);
   }
 
   /** Whether a reachable secondary knows of a primary: then writes go on that we can't see. */
   get secondariesNamePrimary(): boolean {
-    return this.secondaries.some(({ namesPrimary }) => namesPrimary);
+    return this.secondaries.some(({ primary }) => primary !== null);
   }
 
-  private get secondaries(): Heartbeat[] {
-    return this.servers
-      .filter(({ type }) => type === SECONDARY)
-      .map(({ address }) => this.heartbeats.get(address))
-      .filter((heartbeat) => heartbeat !== undefined);
+  private get secondaries(): ServerDescription[] {
+    return this.servers.filter(({ type }) => type === SECONDARY);
   }
 }
 
