@@ -4,9 +4,9 @@ import { messageOf } from '../common/command.js';
 import { EXACT_COLLATION } from './driver-options.js';
 import {
   collectionNames,
-  IMAGE_COLLECTIONS,
   servesAs,
   wantedIndexes,
+  WITH_IMAGES,
   type WantedIndex,
 } from './wanted.js';
 import { isWorthRetry } from './worth-retry.js';
@@ -22,7 +22,7 @@ export interface InitItem {
   readonly isPassing?: true;
 }
 
-const IMAGES_SINCE_VERSION = 6;
+const WIRE_VERSION_6_0 = 17;
 const NAMESPACE_EXISTS = 48;
 
 /**
@@ -36,9 +36,7 @@ export async function initDatabase(connection: Connection): Promise<InitItem[]> 
   for (const name of collectionNames(connection)) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
   }
-  for (const name of IMAGE_COLLECTIONS) {
-    items.push(await attempt(`pre- and post-images of ${name}`, () => turnOnImages(db, name)));
-  }
+  items.push(await attempt(`pre- and post-images of ${WITH_IMAGES}`, () => turnOnImages(db)));
   for (const index of wantedIndexes(connection)) {
     const what = `index ${index.collection}.${index.name}`;
     items.push(await attempt(what, () => makeIndex(db, index)));
@@ -80,16 +78,12 @@ async function makeCollection(db: Db, name: string): Promise<void> {
 }
 
 /** @returns why they are not needed, if so */
-async function turnOnImages(db: Db, name: string): Promise<string | void> {
-  if (hasImages(await collectionOptions(db, name).catch(() => undefined))) return undefined;
-  const hello = await db.command({ hello: 1 });
-  const isStandalone = !hello['setName'] && hello['msg'] !== 'isdbgrid';
-  if (isStandalone) return 'a standalone server has no change feed';
-  const build = await db.command({ buildInfo: 1 });
-  if (build['versionArray'][0] < IMAGES_SINCE_VERSION) {
-    return `MongoDB has them since version ${IMAGES_SINCE_VERSION}`;
-  }
-  await db.command({ collMod: name, changeStreamPreAndPostImages: { enabled: true } });
+async function turnOnImages(db: Db): Promise<string | void> {
+  if (hasImages(await collectionOptions(db, WITH_IMAGES).catch(() => undefined))) return undefined;
+  const { setName, msg, maxWireVersion } = await db.command({ hello: 1 });
+  if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
+  if (maxWireVersion < WIRE_VERSION_6_0) return 'MongoDB has them since version 6';
+  await db.command({ collMod: WITH_IMAGES, changeStreamPreAndPostImages: { enabled: true } });
   return undefined;
 }
 

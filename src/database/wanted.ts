@@ -10,7 +10,7 @@ export interface WantedIndex {
 }
 
 /** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
-export const IMAGE_COLLECTIONS: readonly string[] = ['markets'];
+export const WITH_IMAGES = 'markets';
 
 export function collectionNames(connection: Connection): string[] {
   return Object.values(connection.models).map(({ collection }) => collection.collectionName);

@@ -1,6 +1,6 @@
-import { MongoServerError, type ClientSession, type Db, type Timestamp } from 'mongodb';
+import { MongoServerError, type Db, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { changeBatches } from '../change-feed/change-stream.js';
+import { changeBatches, type Batch } from '../change-feed/change-stream.js';
 import { changeOf, timeOf } from '../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
 
@@ -31,17 +31,19 @@ const BEFORE_OPLOG = new Set<unknown>([286, 136]);
  * no index on a time is needed.
  * @throws MongoServerError where there are no change streams, with the reason
  */
-export async function newestChange(db: Db, collection: string): Promise<NewestChange> {
-  const deadline = performance.now() + SEARCH_MS;
-  const session = db.client.startSession({ causalConsistency: false });
-  try {
-    const { operationTime } = await db.command({ ping: 1 }, { session });
-    const search = { db, session, collection, upTo: operationTime as Timestamp };
+export function newestChange(db: Db, collection: string): Promise<NewestChange> {
+  return db.client.withSession({ causalConsistency: false }, async (session) => {
+    // Absent on a standalone server.
+    const { operationTime: upTo } = await db.command({ ping: 1 }, { session });
+    // An oplog can be long. What is left behind ends with the connection.
+    const outOfTime = delay(SEARCH_MS, 'unknown' as const, { ref: false });
     let searchedSeconds = 0;
     for (const seconds of WINDOWS) {
-      // An oplog can be long. What is left behind ends with the connection.
-      const outOfTime = delay(deadline - performance.now(), 'unknown' as const, { ref: false });
-      const found = await Promise.race([newestWithin(seconds, search), outOfTime]);
+      const from = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
+      // Documents would only have to be fetched.
+      const options = { collections: [collection], start: { ...from, fullDocument: 'default' } };
+      const batches = changeBatches(db, session, options);
+      const found = await Promise.race([newestOf(batches, collection, upTo), outOfTime]);
       if (found === 'unknown') break;
       searchedSeconds = seconds;
       if (found === 'none') continue;
@@ -49,29 +51,17 @@ export async function newestChange(db: Db, collection: string): Promise<NewestCh
       return { at: found.toISOString(), ageSeconds, searchedSeconds };
     }
     return { at: null, ageSeconds: null, searchedSeconds };
-  } finally {
-    await session.endSession();
-  }
+  });
 }
 
-interface Search {
-  readonly db: Db;
-  readonly session: ClientSession;
-  readonly collection: string;
-  /** Absent on a standalone server. */
-  readonly upTo: Timestamp | undefined;
-}
-
-async function newestWithin(
-  seconds: number,
-  { db, session, collection, upTo }: Search,
+async function newestOf(
+  batches: AsyncIterable<Batch>,
+  collection: string,
+  upTo: Timestamp | undefined,
 ): Promise<Date | 'none' | 'unknown'> {
-  const start = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
+  let newest: Date | 'none' = 'none';
   try {
-    // Documents would only have to be fetched.
-    const options = { collections: [collection], start: { ...start, fullDocument: 'default' } };
-    let newest: Date | 'none' = 'none';
-    for await (const { events, resumeToken } of changeBatches(db, session, options)) {
+    for await (const { events, resumeToken } of batches) {
       const last = events.findLast((event) => changeOf(event, collection));
       if (last) newest = timeOf(last);
       if (!upTo || !clusterTimeOf(resumeToken).lessThan(upTo)) break;

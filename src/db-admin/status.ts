@@ -1,72 +1,95 @@
-import type { Db } from 'mongodb';
+import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { demandProof } from '../change-feed/followable.js';
 import { messageOf } from '../common/command.js';
-import { collectionNames, IMAGE_COLLECTIONS } from '../database/wanted.js';
+import { collectionOptions, hasImages } from '../database/init.js';
 import {
-  collectionStatus,
-  indexStatus,
-  type CollectionStatus,
-  type IndexStatus,
-} from './collection-status.js';
+  collectionNames,
+  servesAs,
+  wantedIndexes,
+  WITH_IMAGES,
+  type WantedIndex,
+} from '../database/wanted.js';
 import { newestChange, type NewestChange } from './newest-change.js';
-import { visible } from './visible.js';
 
 /** Null stands for what the user may not see. */
-export interface DatabaseStatus {
-  readonly database: string;
-  readonly serverVersion: string | null;
-  readonly topology: Topology;
-  readonly collections: readonly CollectionStatus[];
-  readonly indexes: readonly IndexStatus[];
-  /** Whether changes are told as they happen, and why not. */
-  readonly changeFeed: { readonly on: boolean; readonly reason?: string };
-  /** Of markets; null where changes can't be followed. */
-  readonly newestChange: NewestChange | null;
-}
+export type DatabaseStatus = Awaited<ReturnType<typeof databaseStatus>>;
 
-interface Topology {
-  readonly type: 'standalone' | 'replica set' | 'sharded';
-  readonly replicaSet?: string;
-  readonly members?: readonly { name: string; state: string }[] | null;
-}
+const NAMESPACE_NOT_FOUND = 26;
 
-export async function databaseStatus(connection: Connection): Promise<DatabaseStatus> {
+export async function databaseStatus(connection: Connection) {
   const { db } = connection;
   if (!db) throw new Error('not connected to MongoDB');
-  const names = collectionNames(connection);
   const build = await visible(db.command({ buildInfo: 1 }));
+  const serverVersion: string | null = build?.['version'] ?? null;
+  const names = collectionNames(connection);
+  const wanted = wantedIndexes(connection);
   return {
     database: db.databaseName,
-    serverVersion: build?.['version'] ?? null,
+    serverVersion,
     topology: await topologyOf(db),
     collections: await Promise.all(names.map((name) => collectionStatus(db, name))),
-    indexes: await indexStatus(db, connection),
+    indexes: await Promise.all(wanted.map((index) => indexStatus(db, index))),
     ...(await changeFeedStatus(db)),
   };
 }
 
-async function topologyOf(db: Db): Promise<Topology> {
+async function topologyOf(db: Db) {
   const hello = await db.command({ hello: 1 });
   if (hello['msg'] === 'isdbgrid') return { type: 'sharded' };
   if (!hello['setName']) return { type: 'standalone' };
+  const replicaSet: string = hello['setName'];
   const set = await visible(db.admin().command({ replSetGetStatus: 1 }));
   const seen: { name: string; stateStr: string }[] | undefined = set?.['members'];
   const members = seen?.map(({ name, stateStr }) => ({ name, state: stateStr })) ?? null;
-  return { type: 'replica set', replicaSet: hello['setName'], members };
+  return { type: 'replica set', replicaSet, members };
 }
 
-/** Follows changes for a moment: only that tells the topology and the privileges alike. */
-async function changeFeedStatus(
-  db: Db,
-): Promise<Pick<DatabaseStatus, 'changeFeed' | 'newestChange'>> {
-  const [watched = ''] = IMAGE_COLLECTIONS;
+async function collectionStatus(db: Db, name: string) {
+  const options = await visible(collectionOptions(db, name));
+  const isHidden = options === null;
+  return {
+    name,
+    exists: isHidden ? null : options !== undefined,
+    estimatedCount: await visible(db.collection(name).estimatedDocumentCount()),
+    ...(name === WITH_IMAGES && { preAndPostImages: isHidden ? null : hasImages(options) }),
+  };
+}
+
+async function indexStatus(db: Db, wanted: WantedIndex) {
+  const { collection, name } = wanted;
+  const indexes = await visible(indexesOf(db, collection));
+  const present = indexes?.some((index) => servesAs(index, wanted)) ?? null;
+  return { collection, name, present };
+}
+
+async function indexesOf(db: Db, collection: string): Promise<Document[]> {
+  try {
+    return await db.collection(collection).indexes();
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+/** Follows changes of markets for a moment: only that tells the topology and the privileges alike. */
+async function changeFeedStatus(db: Db) {
   let newest: NewestChange | null = null;
   try {
-    newest = await newestChange(db, watched);
+    newest = await newestChange(db, WITH_IMAGES);
     await demandProof(db);
     return { newestChange: newest, changeFeed: { on: true } };
   } catch (error) {
     return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };
+  }
+}
+
+/** Null for what MongoDB refuses to show; a failure of the connection stays one. */
+async function visible<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof MongoServerError) return null;
+    throw error;
   }
 }
