@@ -142,7 +142,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.progress.reached({ told: this.position, committed: operationTime });
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
-    this.database.readAfterTime.advance(clusterTime);
+    this.database.topology.readAfterTime.advance(clusterTime);
   }
 
   /** A listener that fails at a commit would fail at it for ever: all begin anew behind it. */
@@ -174,7 +174,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     if (endsResumption(error)) this.resumeToken = undefined;
     this.blindBecause = error instanceof Error ? error.message : 'unknown';
     // Database logs that MongoDB is away, or refuses us.
-    if (!this.database.readable || isAuthenticationFailure(error)) return;
+    if (!this.database.topology.readable || isAuthenticationFailure(error)) return;
     if (this.blindBecause === this.lastFailure) return;
     this.logger.warn(`The change feed is blind, answers come from MongoDB: ${this.blindBecause}`);
     this.lastFailure = this.blindBecause;

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
-import type { ReadAfterTime } from './read-after-time.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import { leastTimeOfSecondaries } from './secondary-age.js';
@@ -23,10 +22,8 @@ const HEDGE_AFTER_MS = 50;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
-interface Bounds {
-  readonly signal: AbortSignal;
-  readonly serverDeadline: number;
-}
+/** Makes one attempt, of what was written up to a cluster time at least. */
+type Ask<T> = (readPreference: ReadPreference, after?: Timestamp) => Promise<T>;
 
 /** Runs reads within their time, tries again where that can help, and never answers with outdated data. */
 export class BoundedReads {
@@ -37,7 +34,6 @@ export class BoundedReads {
   constructor(
     private readonly connection: Connection,
     private readonly topology: Topology,
-    private readonly readAfterTime: ReadAfterTime,
   ) {}
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
@@ -63,9 +59,9 @@ export class BoundedReads {
         abort.abort();
       }, ownMs);
     });
-    const bounds = { signal: abort.signal, serverDeadline: performance.now() + serverMs };
+    const ask = this.asker(operation, abort.signal, performance.now() + serverMs);
     try {
-      return await Promise.race([this.tryTwice(operation, bounds), tooLate]);
+      return await Promise.race([this.tryTwice(ask), tooLate]);
     } catch (error) {
       this.warnOfRefusal(error);
       throw problemOf(error);
@@ -75,31 +71,29 @@ export class BoundedReads {
   }
 
   /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */
-  private async tryTwice<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
+  private async tryTwice<T>(ask: Ask<T>): Promise<T> {
     try {
-      return await this.attempt(operation, bounds);
+      return await this.attempt(ask);
     } catch (error) {
       if (!isWorthRetry(error) || !this.topology.worthTrying) throw error;
-      return this.attempt(operation, bounds);
+      return this.attempt(ask);
     }
   }
 
-  private attempt<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
+  private attempt<T>(ask: Ask<T>): Promise<T> {
     const { hasPrimary, readable } = this.topology;
     // Where no server is known now, the driver waits for the primary.
-    return hasPrimary || !readable
-      ? this.attemptAt(ReadPreference.primary, operation, bounds)
-      : this.attemptAtSecondaries(operation, bounds);
+    return hasPrimary || !readable ? ask(ReadPreference.primary) : this.attemptAtSecondaries(ask);
   }
 
   /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
-  private async attemptAtSecondaries<T>(operation: Operation<T>, bounds: Bounds): Promise<T> {
-    const after = leastTimeOfSecondaries(this.topology, this.readAfterTime);
-    const ask = () => this.attemptAt(ReadPreference.secondaryPreferred, operation, bounds, after);
+  private async attemptAtSecondaries<T>(ask: Ask<T>): Promise<T> {
+    const after = leastTimeOfSecondaries(this.topology);
+    const askOne = () => ask(ReadPreference.secondaryPreferred, after);
     const answered = new AbortController();
-    const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(ask);
+    const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(askOne);
     try {
-      return await Promise.any([ask(), later]);
+      return await Promise.any([askOne(), later]);
     } catch (error) {
       const [first] = (error as AggregateError).errors;
       throw isTimeExpired(first) ? unavailable() : first;
@@ -108,25 +102,20 @@ export class BoundedReads {
     }
   }
 
-  private async attemptAt<T>(
-    readPreference: ReadPreference,
-    operation: Operation<T>,
-    { signal, serverDeadline }: Bounds,
-    after?: Timestamp,
-  ): Promise<T> {
-    const { connection, readAfterTime } = this;
-    const { db } = connection;
-    if (!db) throw unavailable();
-    const options = { causalConsistency: Boolean(after) };
-    return connection.getClient().withSession(options, (session) => {
-      if (after && readAfterTime.newest) {
-        session.advanceClusterTime(readAfterTime.newest);
-        session.advanceOperationTime(after);
-      }
-      return operation(
-        new ReadAttempt({ db, session, readPreference, signal, serverDeadline, readAfterTime }),
-      );
-    });
+  private asker<T>(operation: Operation<T>, signal: AbortSignal, serverDeadline: number): Ask<T> {
+    return async (readPreference, after) => {
+      const { db } = this.connection;
+      if (!db) throw unavailable();
+      const { readAfterTime } = this.topology;
+      return db.client.withSession({ causalConsistency: Boolean(after) }, (session) => {
+        if (after && readAfterTime.newest) {
+          session.advanceClusterTime(readAfterTime.newest);
+          session.advanceOperationTime(after);
+        }
+        const options = { session, readPreference, signal };
+        return operation(new ReadAttempt(db, options, serverDeadline, readAfterTime));
+      });
+    };
   }
 
   private warnOfRefusal(error: unknown): void {

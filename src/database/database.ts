@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { newConnection, openConnection } from './connection.js';
-import { ReadAfterTime } from './read-after-time.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import { Topology } from './topology.js';
@@ -16,10 +15,9 @@ const RECONNECT_AFTER_MS = 250;
 @Injectable()
 export class Database implements OnApplicationShutdown {
   readonly connection: Connection = newConnection();
-  readonly readAfterTime = new ReadAfterTime();
+  readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  private readonly topology = new Topology(this.readAfterTime);
-  private readonly reads = new BoundedReads(this.connection, this.topology, this.readAfterTime);
+  private readonly reads = new BoundedReads(this.connection, this.topology);
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
 
@@ -34,16 +32,6 @@ export class Database implements OnApplicationShutdown {
   get db(): Db {
     if (!this.connection.db) throw unavailable();
     return this.connection.db;
-  }
-
-  /** Whether some server can be read, as far as the driver's monitors know. */
-  get readable(): boolean {
-    return this.topology.readable;
-  }
-
-  /** Whether a read can be of one point in time. */
-  get hasSnapshots(): boolean {
-    return this.topology.hasSnapshots;
   }
 
   private async connect(): Promise<void> {

@@ -7,19 +7,25 @@ import { SECONDARY_AGE_MS } from './secondary-age.js';
 /** A command does not take this from its client. */
 const { enableUtf8Validation } = DRIVER_OPTIONS;
 
-interface ReadAttemptOptions {
-  readonly db: Db;
+interface CommandOptions {
   readonly session: ClientSession;
   readonly readPreference: ReadPreference;
   readonly signal: AbortSignal;
-  /** Monotonic time at which the server gives up. */
-  readonly serverDeadline: number;
-  readonly readAfterTime: ReadAfterTime;
 }
 
 /** One try of a read: its commands all go to the primary, or all to secondaries, and end in time. */
 export class ReadAttempt {
-  constructor(private readonly options: ReadAttemptOptions) {}
+  private readonly options: CommandOptions & { readonly enableUtf8Validation: boolean };
+
+  /** @param serverDeadline monotonic time at which the server gives up */
+  constructor(
+    private readonly db: Db,
+    options: CommandOptions,
+    private readonly serverDeadline: number,
+    private readonly readAfterTime: ReadAfterTime,
+  ) {
+    this.options = { ...options, enableUtf8Validation };
+  }
 
   get isOfPrimary(): boolean {
     return this.options.readPreference.mode === 'primary';
@@ -40,11 +46,9 @@ export class ReadAttempt {
 
   /** All that a command finds, however many replies of at most 16 MB it takes. */
   async rows(command: Document): Promise<Document[]> {
-    const { db, session, readPreference, signal } = this.options;
     if (!this.isOfPrimary) {
       // The driver's cursor stays with the secondary that it began with.
-      const options = { session, readPreference, signal, enableUtf8Validation };
-      return db.runCursorCommand(this.whole(command), options).toArray();
+      return this.db.runCursorCommand(this.whole(command), this.options).toArray();
     }
     const { cursor } = await this.command(command);
     return this.restOf(cursor);
@@ -79,28 +83,25 @@ export class ReadAttempt {
   }
 
   killCursor(cursor: RawCursor): void {
-    killCursor(this.options.db, cursor, this.options.readPreference);
+    killCursor(this.db, cursor, this.options.readPreference);
   }
 
   private whole(command: Document): Document {
-    const { serverDeadline, session } = this.options;
     const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
     // At secondaries the session names the time: it must not name an earlier one.
-    if (after) session.advanceOperationTime(after);
+    if (after) this.options.session.advanceOperationTime(after);
     // The server takes the first field for the command's name.
     return {
       ...command,
       collation: EXACT_COLLATION,
       readConcern: { level: 'local', ...command['readConcern'] },
-      maxTimeMS: Math.max(1, Math.ceil(serverDeadline - performance.now())),
+      maxTimeMS: Math.max(1, Math.ceil(this.serverDeadline - performance.now())),
     };
   }
 
   private async send(command: Document): Promise<Document> {
-    const { db, session, readPreference, signal, readAfterTime } = this.options;
-    const options = { session, readPreference, signal, enableUtf8Validation };
-    const reply = await db.command(command, options);
-    readAfterTime.advance(reply['$clusterTime']);
+    const reply = await this.db.command(command, this.options);
+    this.readAfterTime.advance(reply['$clusterTime']);
     return reply;
   }
 }

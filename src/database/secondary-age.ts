@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { HEARD_KEPT_MS, type ReadAfterTime } from './read-after-time.js';
+import { HEARD_KEPT_MS } from './read-after-time.js';
 import { unavailable } from './read-errors.js';
 import type { Topology } from './topology.js';
 
@@ -24,11 +24,11 @@ const WITHIN_S = HEARD_KEPT_MS / 1_000;
  * the last writes may be lost with the primary, and the newest write on any secondary is enough.
  * @throws Problem when no secondary can be proven to be recent
  */
-export function leastTimeOfSecondaries(
-  topology: Topology,
-  readAfterTime: ReadAfterTime,
-): Timestamp {
-  const { newestOnSecondaries, secondariesNamePrimary } = topology;
+export function leastTimeOfSecondaries({
+  newestOnSecondaries,
+  secondariesNamePrimary,
+  readAfterTime,
+}: Topology): Timestamp {
   const newest = readAfterTime.newest?.clusterTime;
   if (!newest || !newestOnSecondaries) throw unavailable();
   const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();

@@ -7,7 +7,7 @@ import {
   type Timestamp,
 } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
-import type { ReadAfterTime } from './read-after-time.js';
+import { ReadAfterTime } from './read-after-time.js';
 
 const WIRE_VERSION_5_0 = 13;
 
@@ -20,12 +20,11 @@ const SECONDARY = 'RSSecondary';
 
 /** What the driver's monitors know of the servers. */
 export class Topology {
+  readonly readAfterTime = new ReadAfterTime();
   private servers: readonly ServerDescription[] = [];
   /** By address, the newest write that a server had at its last heartbeat. */
   private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
-
-  constructor(private readonly readAfterTime: ReadAfterTime) {}
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {

@@ -53,7 +53,7 @@ export class PageReader {
   private sendWaiting(): void {
     const { waiting } = this;
     this.waiting = [];
-    const isShared = this.database.hasSnapshots && performance.now() >= this.apartUntil;
+    const isShared = this.database.topology.hasSnapshots && performance.now() >= this.apartUntil;
     const together = isShared ? TOGETHER_MAX : 1;
     for (let first = 0; first < waiting.length; first += together) {
       const lookups = waiting.slice(first, first + together);

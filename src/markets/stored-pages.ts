@@ -54,7 +54,7 @@ export class StoredPages {
     attempt: ReadAttempt,
   ): Promise<StoredPage[] | undefined> {
     const now = performance.now();
-    const { hasSnapshots, readAfterTime } = this.database;
+    const { hasSnapshots, readAfterTime } = this.database.topology;
     if (!hasSnapshots || !attempt.isOfPrimary || now < this.withoutSnapshotsUntil) return undefined;
     const due = readAfterTime.knownAt(now - SNAPSHOT_BEHIND_MS);
     try {

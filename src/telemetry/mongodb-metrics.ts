@@ -46,7 +46,7 @@ export class MongodbMetrics {
     metrics.gauges({
       mongodb_up: [
         '1 while some MongoDB server can be read, else 0.',
-        () => Number(database.readable),
+        () => Number(database.topology.readable),
       ],
       mongodb_pool_connections: [connections, () => this.open.size],
       mongodb_pool_connections_in_use: [inUse, () => this.inUseSince.size],
@@ -89,7 +89,7 @@ export class MongodbMetrics {
   }
 
   private noteReadable(): void {
-    const { readable } = this.database;
+    const { readable } = this.database.topology;
     if (readable === this.wasReadable) return;
     this.wasReadable = readable;
     if (readable) this.logger.log('MongoDB can be read');

@@ -88,7 +88,9 @@ export class ResetReader {
   /** What a server has now, of no time that a cursor may name. */
   private rowsNow(command: Document, after: Timestamp | undefined, attempt: ReadAttempt) {
     if (attempt.isOfPrimary) {
-      return this.database.hasSnapshots ? attempt.rowsOfOneState(command) : attempt.rows(command);
+      return this.database.topology.hasSnapshots
+        ? attempt.rowsOfOneState(command)
+        : attempt.rows(command);
     }
     // A secondary may be behind the caller's cursor: it waits until it is not.
     const readConcern = after && { afterClusterTime: after };
@@ -100,7 +102,7 @@ export class ResetReader {
    * snapshot would wait for the majority, and a cursor must not stand for writes that may still be lost.
    */
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
-    if (!this.database.hasSnapshots || !attempt.isOfPrimary) return undefined;
+    if (!this.database.topology.hasSnapshots || !attempt.isOfPrimary) return undefined;
     if (this.feed.standing.lateBecause === 'majority_lags') return undefined;
     const { lastWrite } = await this.database.db.command({ hello: 1 });
     return lastWrite?.opTime?.ts;
