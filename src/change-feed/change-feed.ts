@@ -15,9 +15,8 @@ import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
 import { keepFollowing } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
 import { demandPlain, mayChangeKinds } from './followable.js';
-import { FRESH_FOR_MS } from './freshness.js';
 import { Listeners } from './listeners.js';
-import { Progress, type Standing } from './progress.js';
+import { FRESH_FOR_MS, Progress, type Standing } from './progress.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -139,7 +138,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const { pending } = this.assembly;
     if (!pending) this.resumeToken = resumeToken;
     this.position = pending ? justBefore(pending) : streamAt;
-    this.progress.reached({ told: this.position, committed: operationTime });
+    this.progress.reached(this.position, operationTime);
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
     this.database.topology.readAfterTime.advance(clusterTime);

@@ -1,6 +1,9 @@
 import type { Timestamp } from 'mongodb';
 import { elapsedMs, momentNow, type Moment } from '../common/moment.js';
-import { Freshness, FRESH_FOR_MS } from './freshness.js';
+import { newest } from './cluster-time.js';
+
+/** What was complete so long ago counts as fresh; callers are promised 250 ms. */
+export const FRESH_FOR_MS = 200;
 
 /**
  * `current`: nothing older than FRESH_FOR_MS can be missing. `late`: it tells changes, but more may be missing.
@@ -22,27 +25,49 @@ export interface Standing {
   readonly ageMs: number;
 }
 
-/** How far the feed and the majority of the members have got, against the newest write of the primary. */
+interface Mark {
+  /** Everything that was written before `at` has at most this cluster time. */
+  readonly clusterTime: Timestamp;
+  readonly at: Moment;
+}
+
+/** At more marks than this every second one is dropped, which only makes the ages coarser. */
+const MARKS_MAX = 1_000;
+
+/**
+ * How far the feed and the majority of the members have got, against the newest write of the primary. A mark says
+ * which write was the newest at a moment: who has got there was complete as of that moment. The moment is taken
+ * before the server is asked: an answer that lay unread while the process was stopped proves nothing newer.
+ */
 export class Progress {
-  private readonly told = new Freshness();
-  private readonly committed = new Freshness();
+  private marks: Mark[] = [];
+  private told: Timestamp | undefined;
+  private committed: Timestamp | undefined;
+  private toldAsOf: Moment | undefined;
+  private committedAsOf: Moment | undefined;
   private answeredAt: Moment | undefined;
 
-  /** No write that was made before `askedAt` is newer than `newest`. */
-  mark(newest: Timestamp, askedAt: Moment): void {
+  /** No write that was made before `askedAt` is newer than `clusterTime`. */
+  mark(clusterTime: Timestamp, askedAt: Moment): void {
     this.answeredAt = askedAt;
-    this.told.mark(newest, askedAt);
-    this.committed.mark(newest, askedAt);
+    // A later mark with the same or an older write says more than an earlier one, which goes.
+    const older = this.marks.findLastIndex((mark) => mark.clusterTime.lessThan(clusterTime));
+    this.marks.splice(older + 1);
+    this.marks.push({ clusterTime, at: askedAt });
+    if (this.marks.length > MARKS_MAX) this.marks = this.marks.filter((_, at) => at % 2 === 0);
+    this.passMarks();
   }
 
-  /** All up to `told` was told; a majority has all up to `committed`. */
-  reached(upTo: { readonly told: Timestamp; readonly committed: Timestamp }): void {
-    this.told.reached(upTo.told);
-    this.committed.reached(upTo.committed);
+  /** All up to `told` was told; a majority has all up to `committed`, and what was told. */
+  reached(told: Timestamp, committed: Timestamp): void {
+    this.told = told;
+    this.committed = newest(committed, told);
+    this.passMarks();
   }
 
-  ageMs(now?: Moment): number {
-    return this.told.ageMs(now);
+  /** How long ago all was known to have been told, in milliseconds; infinite while blind. */
+  ageMs(now = momentNow()): number {
+    return this.toldAsOf ? elapsedMs(this.toldAsOf, now) : Infinity;
   }
 
   /**
@@ -50,7 +75,8 @@ export class Progress {
    * this, in milliseconds.
    */
   get majorityLagMs(): number {
-    return this.answeredAt ? this.committed.ageMs(this.answeredAt) : 0;
+    if (!this.answeredAt) return 0;
+    return this.committedAsOf ? elapsedMs(this.committedAsOf, this.answeredAt) : Infinity;
   }
 
   standing(now = momentNow()): Standing {
@@ -58,6 +84,20 @@ export class Progress {
     if (!this.answeredAt) return { state: 'blind', ageMs };
     if (ageMs <= FRESH_FOR_MS) return { state: 'current', ageMs };
     return { state: 'late', lateBecause: this.lateBecause(this.answeredAt, now), ageMs };
+  }
+
+  private passMarks(): void {
+    const { told, committed } = this;
+    if (!told || !committed) return;
+    this.committedAsOf = this.lastMarkUpTo(committed)?.at ?? this.committedAsOf;
+    const last = this.lastMarkUpTo(told);
+    if (!last) return;
+    this.toldAsOf = last.at;
+    this.marks.splice(0, this.marks.indexOf(last) + 1);
+  }
+
+  private lastMarkUpTo(clusterTime: Timestamp): Mark | undefined {
+    return this.marks.findLast((mark) => mark.clusterTime.lessThanOrEqual(clusterTime));
   }
 
   private lateBecause(answeredAt: Moment, now: Moment): LateReason {

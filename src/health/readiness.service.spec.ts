@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
-import { FRESH_FOR_MS } from '../change-feed/freshness.js';
+import { FRESH_FOR_MS } from '../change-feed/progress.js';
 import type { Database } from '../database/database.js';
 import { ReadinessService } from './readiness.service.js';
 
