@@ -21,7 +21,6 @@ export type Change =
 
 /** All changes to one collection with the same cluster time: seen together or not at all. */
 export interface Commit {
-  readonly collection: string;
   readonly clusterTime: Timestamp;
   readonly changes: readonly Change[];
 }
@@ -51,10 +50,7 @@ export interface ChangeEvent {
   readonly documentKey?: { readonly _id: unknown };
   readonly fullDocument?: Document | null;
   readonly fullDocumentBeforeChange?: Document | null;
-  readonly updateDescription?: {
-    readonly updatedFields?: Document;
-    readonly removedFields?: readonly string[];
-  };
+  readonly updateDescription?: { readonly updatedFields?: Document };
 }
 
 /** The change that an event tells of one collection. */

@@ -43,7 +43,7 @@ export class Listeners {
         .filter((change): change is Change => change !== undefined);
       if (changes.length === 0) continue;
       this.newest.set(collection, timeOf(last));
-      for (const listener of listeners) listener.committed({ collection, clusterTime, changes });
+      for (const listener of listeners) listener.committed({ clusterTime, changes });
     }
     this.events += events.length;
     if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());

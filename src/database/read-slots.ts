@@ -32,27 +32,26 @@ export class ReadSlots {
    * @throws Problem `overloaded`
    */
   async run<T>(withinMs: number, read: (waitedMs: number) => Promise<T>): Promise<T> {
-    let waitedMs = 0;
+    const askedAt = performance.now();
     if (this.free > 0) this.free -= 1;
-    else waitedMs = await this.turn(withinMs);
+    else await this.turn(withinMs);
     const startedAt = performance.now();
     try {
-      return await read(waitedMs);
+      return await read(startedAt - askedAt);
     } finally {
       this.averageMs += WEIGHT * (performance.now() - startedAt - this.averageMs);
       this.pass();
     }
   }
 
-  /** @returns the milliseconds until another read passes on its slot */
-  private turn(withinMs: number): Promise<number> {
+  /** Waits until another read passes on its slot. */
+  private turn(withinMs: number): Promise<void> {
     const longestWaitMs = Math.min(
       withinMs * LONGEST_WAIT_SHARE,
       withinMs - this.averageMs * READ_SHARE,
     );
     const readsBefore = (this.waiting.size + 1) / this.slots;
     if (readsBefore * this.averageMs > longestWaitMs) throw overloaded();
-    const since = performance.now();
     return new Promise((resolve, reject) => {
       const tooLate = setTimeout(() => {
         this.waiting.delete(go);
@@ -61,7 +60,7 @@ export class ReadSlots {
       const go = () => {
         clearTimeout(tooLate);
         this.waiting.delete(go);
-        resolve(performance.now() - since);
+        resolve();
       };
       this.waiting.add(go);
     });
