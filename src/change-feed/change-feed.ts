@@ -4,7 +4,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { Timestamp, type ClientSession, type Db } from 'mongodb';
+import { Timestamp, type Db } from 'mongodb';
 import { momentNow } from '../common/moment.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
@@ -84,7 +84,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.following = keepFollowing({
       uri: this.config.mongodbUri ?? '',
       signal: this.ended.signal,
-      follow: (db, session) => this.follow(db, session),
+      follow: (db) => this.follow(db),
       failed: (error) => this.failed(error),
     });
   }
@@ -94,10 +94,10 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     await this.following;
   }
 
-  private async follow(db: Db, session: ClientSession): Promise<void> {
+  private async follow(db: Db): Promise<void> {
     const { collections, fieldsBefore } = this.told;
     let unsure: readonly string[] = collections;
-    const start = await this.startingPoint(db, session);
+    const start = await this.startingPoint(db);
     const options = {
       collections,
       start,
@@ -105,11 +105,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       waitMs: () => (this.assembly.pending ? COMMIT_WAIT_MS : QUIET_WAIT_MS),
     };
     try {
-      for await (const batch of changeBatches(db, session, options)) {
+      for await (const batch of changeBatches(db, options)) {
         if (mayChangeKinds(batch.events)) unsure = collections;
-        unsure = await demandPlain(unsure, db, session);
+        unsure = await demandPlain(unsure, db);
         this.take(batch);
-        if (this.isInDoubt(batch)) await this.askNewest(db, session);
+        if (this.isInDoubt(batch)) await this.askNewest(db);
         this.blindBecause = undefined;
         this.lastFailure = '';
         if (this.ended.signal.aborted) return;
@@ -121,9 +121,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   /** Resumes where it was, or begins anew and makes listeners forget everything. */
-  private async startingPoint(db: Db, session: ClientSession): Promise<object> {
+  private async startingPoint(db: Db): Promise<object> {
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
-    const { operationTime } = await db.command({ ping: 1 }, { session });
+    const { operationTime } = await db.command({ ping: 1 });
     this.told.forgetAll(operationTime);
     this.position = operationTime;
     return operationTime ? { startAtOperationTime: operationTime } : {};
@@ -163,9 +163,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
    * Asks for the newest write of the primary, whether or not a majority has it. The `$clusterTime` of its answers
    * may be newer: a write that failed takes a time too, and other clients bring theirs.
    */
-  private async askNewest(db: Db, session: ClientSession): Promise<void> {
+  private async askNewest(db: Db): Promise<void> {
     const askedAt = momentNow();
-    const { isWritablePrimary, lastWrite } = await db.command({ hello: 1 }, { session });
+    const { isWritablePrimary, lastWrite } = await db.command({ hello: 1 });
     if (isWritablePrimary) this.progress.mark(lastWrite.opTime.ts, askedAt);
   }
 

@@ -1,4 +1,4 @@
-import type { ClientSession, ClusterTime, Db, Document, Timestamp } from 'mongodb';
+import type { ClusterTime, Db, Document, Timestamp } from 'mongodb';
 import { momentNow, type Moment } from '../common/moment.js';
 import { DRIVER_OPTIONS } from '../database/driver-options.js';
 import { getMoreOf, killCursor, type RawCursor } from '../database/raw-cursor.js';
@@ -42,7 +42,6 @@ const { enableUtf8Validation } = DRIVER_OPTIONS;
  */
 export async function* changeBatches(
   db: Db,
-  session: ClientSession,
   { collections, start, shape = [], waitMs = () => 1 }: ChangeStreamOptions,
 ): AsyncGenerator<Batch> {
   const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
@@ -53,6 +52,8 @@ export async function* changeBatches(
   ];
   let command: Document = { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } };
   let cursor: RawCursor | undefined;
+  // A cursor is read on in the session that it began in.
+  const session = db.client.startSession({ causalConsistency: false });
   try {
     for (;;) {
       const askedAt = momentNow();
@@ -69,6 +70,7 @@ export async function* changeBatches(
     }
   } finally {
     if (cursor) killCursor(db, cursor);
+    await session.endSession().catch(() => undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
+import { MongoClient, ReadPreference, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLasting } from './feed-errors.js';
@@ -14,7 +14,7 @@ interface FollowOptions {
   readonly uri: string;
   /** Ends it. */
   readonly signal: AbortSignal;
-  readonly follow: (db: Db, session: ClientSession) => Promise<void>;
+  readonly follow: (db: Db) => Promise<void>;
   readonly failed: (error: unknown) => void;
 }
 
@@ -32,7 +32,7 @@ export async function keepFollowing({ uri, signal, follow, failed }: FollowOptio
       client ??= await connect(uri);
       const db = client.db(databaseName(uri));
       await demandProof(db);
-      await client.withSession({ causalConsistency: false }, (session) => follow(db, session));
+      await follow(db);
     } catch (error) {
       if (signal.aborted) break;
       failed(error);

@@ -1,4 +1,4 @@
-import type { ClientSession, Db, Document } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 import { NotFollowable } from './feed-errors.js';
 
@@ -24,16 +24,12 @@ export async function demandProof(db: Db): Promise<void> {
  * @returns the names that are still free
  * @throws NotFollowable when one is no plain collection
  */
-export async function demandPlain(
-  names: readonly string[],
-  db: Db,
-  session: ClientSession,
-): Promise<readonly string[]> {
+export async function demandPlain(names: readonly string[], db: Db): Promise<readonly string[]> {
   if (names.length === 0) return names;
   // By names alone, which needs no other privilege than to read them.
   const filter = { name: { $in: names } };
   const command = { listCollections: 1, filter, nameOnly: true, authorizedCollections: true };
-  const { cursor } = await db.command(command, { session });
+  const { cursor } = await db.command(command);
   const taken = new Set<string>();
   for (const { name, type } of cursor.firstBatch as Document[]) {
     taken.add(name);

@@ -31,27 +31,25 @@ const BEFORE_OPLOG = new Set<unknown>([286, 136]);
  * no index on a time is needed.
  * @throws MongoServerError where there are no change streams, with the reason
  */
-export function newestChange(db: Db, collection: string): Promise<NewestChange> {
-  return db.client.withSession({ causalConsistency: false }, async (session) => {
-    // Absent on a standalone server.
-    const { operationTime: upTo } = await db.command({ ping: 1 }, { session });
-    // An oplog can be long. What is left behind ends with the connection.
-    const outOfTime = delay(SEARCH_MS, 'unknown' as const, { ref: false });
-    let searchedSeconds = 0;
-    for (const seconds of WINDOWS) {
-      const from = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
-      // Documents would only have to be fetched.
-      const options = { collections: [collection], start: { ...from, fullDocument: 'default' } };
-      const batches = changeBatches(db, session, options);
-      const found = await Promise.race([newestOf(batches, collection, upTo), outOfTime]);
-      if (found === 'unknown') break;
-      searchedSeconds = seconds;
-      if (found === 'none') continue;
-      const ageSeconds = Math.max(0, Math.round((Date.now() - found.getTime()) / 1_000));
-      return { at: found.toISOString(), ageSeconds, searchedSeconds };
-    }
-    return { at: null, ageSeconds: null, searchedSeconds };
-  });
+export async function newestChange(db: Db, collection: string): Promise<NewestChange> {
+  // Absent on a standalone server.
+  const { operationTime: upTo } = await db.command({ ping: 1 });
+  // An oplog can be long. What is left behind ends with the connection.
+  const outOfTime = delay(SEARCH_MS, 'unknown' as const, { ref: false });
+  let searchedSeconds = 0;
+  for (const seconds of WINDOWS) {
+    const from = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
+    // Documents would only have to be fetched.
+    const options = { collections: [collection], start: { ...from, fullDocument: 'default' } };
+    const batches = changeBatches(db, options);
+    const found = await Promise.race([newestOf(batches, collection, upTo), outOfTime]);
+    if (found === 'unknown') break;
+    searchedSeconds = seconds;
+    if (found === 'none') continue;
+    const ageSeconds = Math.max(0, Math.round((Date.now() - found.getTime()) / 1_000));
+    return { at: found.toISOString(), ageSeconds, searchedSeconds };
+  }
+  return { at: null, ageSeconds: null, searchedSeconds };
 }
 
 async function newestOf(

@@ -83,7 +83,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
 
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
-    for await (const events of readPastEvents(this.database, this.collection, from, until)) {
+    for await (const events of readPastEvents(this.database.db, this.collection, from, until)) {
       if (run !== this.run) return;
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
