@@ -97,10 +97,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private async follow(db: Db): Promise<void> {
     const { collections, fieldsBefore } = this.told;
     let unsure: readonly string[] = collections;
-    const start = await this.startingPoint(db);
     const options = {
       collections,
-      start,
+      start: await this.startingPoint(db),
       shape: onlyFieldsBefore(fieldsBefore),
       waitMs: () => (this.assembly.pending ? COMMIT_WAIT_MS : QUIET_WAIT_MS),
     };

@@ -40,26 +40,22 @@ export class BoundedReads {
     const { readable, worthTrying } = this.topology;
     // Without a server as many wait for one as have slots: more would delay requests that memory can answer.
     if (!worthTrying || (!readable && this.slots.areTaken)) throw unavailable();
-    const serverMs = budgetMs - SERVER_GIVES_UP_EARLIER_MS;
-    return this.slots.run(serverMs, (waitedMs) =>
-      this.readWithin(budgetMs - waitedMs, serverMs - waitedMs, operation),
+    return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, (waitedMs) =>
+      this.readWithin(budgetMs - waitedMs, operation),
     );
   }
 
-  private async readWithin<T>(
-    ownMs: number,
-    serverMs: number,
-    operation: Operation<T>,
-  ): Promise<T> {
+  private async readWithin<T>(ms: number, operation: Operation<T>): Promise<T> {
     const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         reject(this.topology.hasPrimary ? timeout() : unavailable());
         abort.abort();
-      }, ownMs);
+      }, ms);
     });
-    const ask = this.asker(operation, abort.signal, performance.now() + serverMs);
+    const serverDeadline = performance.now() + ms - SERVER_GIVES_UP_EARLIER_MS;
+    const ask = this.asker(operation, abort.signal, serverDeadline);
     try {
       return await Promise.race([this.tryTwice(ask), tooLate]);
     } catch (error) {

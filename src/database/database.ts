@@ -28,7 +28,6 @@ export class Database implements OnApplicationShutdown {
     this.clientListeners.push(listener);
   }
 
-  /** The database itself, in the driver's words. */
   get db(): Db {
     if (!this.connection.db) throw unavailable();
     return this.connection.db;
