@@ -37,7 +37,7 @@ function shownValue(value: unknown, { kind, of }: StoredFieldRule): unknown {
       return isoDate(value);
     case 'objectId':
       return idText(value);
-    case 'list':
+    default:
       return listOf(value, of);
   }
 }
