@@ -2,11 +2,12 @@ import type { Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { filteredOf } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
-import type { OrderedId } from './id-order.js';
+import { orderedKey } from './id-order.js';
 
 /** A market in memory: ready to be put into an answer. */
 export interface CachedMarket {
-  readonly id: OrderedId;
+  /** Its `_id`, as `orderedKey` makes it. */
+  readonly key: string;
   readonly json: string;
   /** What the filters look at. */
   readonly filtered: Readonly<Record<string, unknown>>;
@@ -19,15 +20,19 @@ export interface CachedMarket {
 /** What a market takes beside its text, with its entry in `MarketHolders`. Bytes, measured with 50,000 markets. */
 const OVERHEAD_BYTES = 700;
 
-/** @param asOf the cluster time of what is stored */
+/**
+ * @param asOf the cluster time of what is stored
+ * @returns undefined where memory can't order its `_id`
+ */
 export function cachedMarketOf(
-  id: OrderedId,
   stored: Readonly<Record<string, unknown>>,
   asOf: Timestamp,
-): CachedMarket {
+): CachedMarket | undefined {
+  const key = orderedKey(stored['_id']);
+  if (key === undefined) return undefined;
   const filtered = filteredOf(stored);
   const json = marketJson(stored);
-  return { id, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
+  return { key, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
 }
 
 /** The market after a change: if its filtered fields are the same, it keeps their time. */

@@ -4,7 +4,7 @@ import { conditionsKey, conditionsOf, meetsAll, type Condition } from '../market
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { afterChange, type CachedMarket } from './cached-market.js';
-import { compareIds, type OrderedId } from './id-order.js';
+import { compareKeys } from './id-order.js';
 
 const OVERHEAD_BYTES = 400;
 
@@ -40,20 +40,16 @@ export class CachedScope {
     return bytes;
   }
 
-  get ids(): OrderedId[] {
-    return this.markets.map(({ id }) => id);
+  get marketKeys(): string[] {
+    return this.markets.map(({ key }) => key);
   }
 
   get length(): number {
     return this.markets.length;
   }
 
-  has(id: OrderedId): boolean {
-    return this.get(id) !== undefined;
-  }
-
-  get(id: OrderedId): CachedMarket | undefined {
-    return this.find(id).found;
+  get(marketKey: string): CachedMarket | undefined {
+    return this.find(marketKey).found;
   }
 
   /** The markets that meet all conditions, in the order of `_id`. */
@@ -80,14 +76,14 @@ export class CachedScope {
   }
 
   put(market: CachedMarket): void {
-    const { index, found } = this.find(market.id);
+    const { index, found } = this.find(market.key);
     this.forgetAnswers();
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
     this.markets.splice(index, found ? 1 : 0, afterChange(market, found));
   }
 
-  remove(id: OrderedId): void {
-    const { index, found } = this.find(id);
+  remove(marketKey: string): void {
+    const { index, found } = this.find(marketKey);
     if (!found) return;
     this.forgetAnswers();
     this.marketsBytes -= found.bytes;
@@ -103,17 +99,17 @@ export class CachedScope {
   }
 
   /** Where a market is, or where it would have to be inserted. */
-  private find(id: OrderedId): { index: number; found: CachedMarket | undefined } {
+  private find(marketKey: string): { index: number; found: CachedMarket | undefined } {
     let low = 0;
     let high = this.markets.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const market = this.markets[middle];
-      if (market && compareIds(market.id, id) < 0) low = middle + 1;
+      if (market && compareKeys(market.key, marketKey) < 0) low = middle + 1;
       else high = middle;
     }
     const market = this.markets[low];
-    return { index: low, found: market?.id.key === id.key ? market : undefined };
+    return { index: low, found: market?.key === marketKey ? market : undefined };
   }
 }
 

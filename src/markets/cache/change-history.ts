@@ -45,9 +45,9 @@ export class ChangeHistory {
 
   /** Notes a change in the scopes that it names. */
   noteChange(change: MarketChange): void {
-    const { clusterTime, idKey, scopeKeys, scopeKeysBefore } = change;
+    const { clusterTime, marketKey, scopeKeys, scopeKeysBefore } = change;
     for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
-      this.note(key, idKey, clusterTime);
+      this.note(key, marketKey, clusterTime);
     if (!scopeKeysBefore || change.concernsAll) this.noteUnknown(clusterTime);
   }
 
@@ -55,14 +55,14 @@ export class ChangeHistory {
     this.unknownAt = newest(clusterTime, this.unknownAt);
   }
 
-  /** @param idKey as in `OrderedId` */
-  note(scopeKey: string, idKey: string, clusterTime: Timestamp): void {
+  /** @param marketKey of `keyOfId` */
+  note(scopeKey: string, marketKey: string, clusterTime: Timestamp): void {
     let piece = this.pieces.at(-1);
     if (!piece || piece.isFullAt(clusterTime)) {
       piece = new HistoryPiece(clusterTime);
       this.pieces.push(piece);
     }
-    piece.note(scopeKey, idKey, clusterTime);
+    piece.note(scopeKey, marketKey, clusterTime);
     this.dropOld(secondsOf(clusterTime) - KEPT_SECONDS);
   }
 

@@ -22,16 +22,16 @@ export class HistoryPiece {
     return this.bytes > BYTES_MAX || secondsOf(clusterTime) - secondsOf(this.first) > SECONDS_MAX;
   }
 
-  note(scopeKey: string, idKey: string, clusterTime: Timestamp): void {
+  note(scopeKey: string, marketKey: string, clusterTime: Timestamp): void {
     let scope = this.scopes.get(scopeKey);
     if (!scope) {
       scope = { ids: new Map(), newest: clusterTime };
       this.scopes.set(scopeKey, scope);
       this.bytes += SCOPE_BYTES + scopeKey.length;
     }
-    const known = scope.ids.get(idKey);
-    if (!known) this.bytes += NOTE_BYTES + idKey.length;
-    scope.ids.set(idKey, newest(clusterTime, known));
+    const known = scope.ids.get(marketKey);
+    if (!known) this.bytes += NOTE_BYTES + marketKey.length;
+    scope.ids.set(marketKey, newest(clusterTime, known));
     scope.newest = newest(clusterTime, scope.newest);
     this.newest = newest(clusterTime, this.newest);
   }
@@ -40,6 +40,6 @@ export class HistoryPiece {
   since(scopeKey: string, position: Timestamp): string[] {
     const scope = this.scopes.get(scopeKey);
     if (!scope?.newest.greaterThan(position)) return [];
-    return [...scope.ids].filter(([, at]) => at.greaterThan(position)).map(([idKey]) => idKey);
+    return [...scope.ids].filter(([, at]) => at.greaterThan(position)).map(([key]) => key);
   }
 }

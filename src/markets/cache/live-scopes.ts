@@ -59,7 +59,7 @@ export class LiveScopes implements ChangeListener {
     if (earlier) return earlier;
     scope.liveSince = newest(scope.asOf, this.feed.position);
     this.scopes.set(scope.key, scope);
-    for (const id of scope.ids) this.holders.update(scope, id);
+    for (const key of scope.marketKeys) this.holders.update(scope, key);
     return scope;
   }
 
@@ -99,18 +99,16 @@ export class LiveScopes implements ChangeListener {
   }
 
   private applied(scope: CachedScope, change: MarketChange): void {
-    if (change.id) {
-      this.holders.update(scope, change.id);
-      // The change itself may not name the scopes that the market was in.
-      this.history.note(scope.key, change.id.key, change.clusterTime);
-    }
+    this.holders.update(scope, change.marketKey);
+    // The change itself may not name the scopes that the market was in.
+    this.history.note(scope.key, change.marketKey, change.clusterTime);
     for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 
   /** The scopes that hold the market, and those that it belongs to now. */
   private concerned(change: MarketChange): Set<CachedScope> {
     if (change.concernsAll) return new Set(this.scopes.values());
-    const scopes = new Set(change.id && this.holders.of(change.id));
+    const scopes = new Set(this.holders.of(change.marketKey));
     for (const key of change.scopeKeys) {
       const scope = this.scopes.get(key);
       if (scope) scopes.add(scope);
@@ -126,6 +124,6 @@ export class LiveScopes implements ChangeListener {
   private remove(scope: CachedScope): void {
     if (this.scopes.get(scope.key) !== scope) return;
     this.scopes.delete(scope.key);
-    for (const id of scope.ids) this.holders.remove(scope, id);
+    for (const key of scope.marketKeys) this.holders.remove(scope, key);
   }
 }

@@ -3,7 +3,6 @@ import type { Commit } from '../../change-feed/change.js';
 import type { Scope } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
-import { orderedIdOf } from './id-order.js';
 import { MarketChange } from './market-change.js';
 
 /** A larger scope costs more to keep than it saves. */
@@ -32,9 +31,9 @@ export function makeScope(
   if (documents.length > MARKETS_MAX) return 'too large';
   const markets: CachedMarket[] = [];
   for (const document of documents) {
-    const id = orderedIdOf(document['_id']);
-    if (!id) return 'unordered';
-    markets.push(cachedMarketOf(id, document, asOf));
+    const market = cachedMarketOf(document, asOf);
+    if (!market) return 'unordered';
+    markets.push(market);
   }
   if (outdated || commits.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
   const made = new CachedScope(scope, asOf, markets);

@@ -3,11 +3,11 @@ import type { DocumentChange } from '../../change-feed/change.js';
 import { isBelowScopeField, scopeKeysOf } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
-import { orderedIdOf, unorderedKey, type OrderedId } from './id-order.js';
+import { keyOfId } from './id-order.js';
 
 /** A change of one document in terms of markets and scopes. The market is made once for all scopes that need it. */
 export class MarketChange {
-  readonly id: OrderedId | undefined;
+  readonly marketKey: string;
   /** The scopes that the market is in now, as far as the change tells. */
   readonly scopeKeys: readonly string[];
   /** The scopes that the market was in before; undefined where nobody knows. */
@@ -20,16 +20,11 @@ export class MarketChange {
     private readonly change: DocumentChange,
     readonly clusterTime: Timestamp,
   ) {
-    this.id = orderedIdOf(change.id);
+    this.marketKey = keyOfId(change.id);
     this.scopeKeys = keysAfter(change);
     this.scopeKeysBefore = change.before && scopeKeysOf(change.before);
     this.concernsAll =
       change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField);
-  }
-
-  /** The market's id as a key, from which `textOfKey` makes what callers see. */
-  get idKey(): string {
-    return this.id?.key ?? unorderedKey(this.change.id);
   }
 
   /** Whether a scope may have to change. */
@@ -37,7 +32,7 @@ export class MarketChange {
     return (
       this.concernsAll ||
       this.scopeKeys.includes(scope.key) ||
-      (this.id !== undefined && scope.has(this.id))
+      scope.get(this.marketKey) !== undefined
     );
   }
 
@@ -46,15 +41,14 @@ export class MarketChange {
    * @returns false when the scope can't be kept
    */
   applyTo(scope: CachedScope): boolean {
-    const { change, id } = this;
+    const { change } = this;
     if (change.kind === 'stored' && this.scopeKeys.includes(scope.key)) {
-      if (!id) return false;
-      this.made ??= cachedMarketOf(id, change.document, this.clusterTime);
-      scope.put(this.made);
-      return true;
+      this.made ??= cachedMarketOf(change.document, this.clusterTime);
+      if (this.made) scope.put(this.made);
+      return this.made !== undefined;
     }
     if (change.kind === 'altered') return false;
-    if (id) scope.remove(id);
+    scope.remove(this.marketKey);
     return true;
   }
 }

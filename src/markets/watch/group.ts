@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
-import { idOfKey, textOfKey } from '../cache/id-order.js';
+import { textOfKey } from '../cache/id-order.js';
 import { meetsAll, type Condition } from '../market.filters.js';
 import type { Scope } from '../scope.js';
 import type { ChangeHistory } from '../cache/change-history.js';
@@ -17,8 +17,8 @@ export function groupSince(
   history: ChangeHistory,
   position: Timestamp | undefined,
 ): Buffer | undefined {
-  const idKeys = position && history.since(scope, position);
-  if (!position || !idKeys) {
+  const marketKeys = position && history.since(scope, position);
+  if (!position || !marketKeys) {
     return scope.body(JSON.stringify(conditions), () => {
       const markets = scope.matching(conditions).map(({ json }) => json);
       return resetGroup(scope.scope, markets);
@@ -26,15 +26,15 @@ export function groupSince(
   }
   const changed: string[] = [];
   const removed = new Set<string>();
-  for (const idKey of idKeys) {
-    const market = scope.get(idOfKey(idKey));
+  for (const key of marketKeys) {
+    const market = scope.get(key);
     if (market && meetsAll(market.filtered, conditions)) changed.push(market.json);
     // One that did not meet the filters at the position either was never sent to the client.
-    else if (!market || market.filteredSince.greaterThan(position)) removed.add(textOfKey(idKey));
+    else if (!market || market.filteredSince.greaterThan(position)) removed.add(textOfKey(key));
   }
   // Ids of different types may have the same text: a market that is still there is not removed.
-  for (const { id, json } of removed.size > 0 ? scope.matching(conditions) : []) {
-    if (removed.delete(textOfKey(id.key)) && !idKeys.has(id.key)) changed.push(json);
+  for (const { key, json } of removed.size > 0 ? scope.matching(conditions) : []) {
+    if (removed.delete(textOfKey(key)) && !marketKeys.has(key)) changed.push(json);
   }
   if (changed.length + removed.size === 0) return undefined;
   return groupOf(scope.scope, false, changed, [...removed]);
