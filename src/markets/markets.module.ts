@@ -16,7 +16,6 @@ import { PastChanges } from './watch/past-changes.js';
 import { ResetReader } from './watch/reset-reader.js';
 import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
-import { StreamLimits } from './watch/stream-limits.js';
 import { StreamService } from './watch/stream.service.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { WatchController } from './watch/watch.controller.js';
@@ -31,7 +30,6 @@ const watch = [
   ResetReader,
   ScopeReloader,
   StreamHub,
-  StreamLimits,
   StreamService,
   StreamTimes,
   WatchGroups,

@@ -37,7 +37,7 @@ export class WatchMetrics {
     hub.observer = {
       opened: () => opened.inc(),
       ended: (reason) => ended.inc({ reason }),
-      written: ({ commits, waitedMs }) => {
+      written: (commits, waitedMs) => {
         events.inc();
         conflated.inc(Math.max(0, commits - 1));
         lag.observe((feed.told.lagMs + waitedMs) / 1_000);

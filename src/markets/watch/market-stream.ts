@@ -1,21 +1,9 @@
-import type { Response } from 'express';
 import type { StreamOutcome } from '../../http/api-request.js';
 import { EventWriter } from './event-writer.js';
+import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
-import { StreamProgress, type ProgressContext, type ProgressOptions } from './stream-progress.js';
-import type { StreamTimes } from './stream-times.js';
+import { StreamProgress } from './stream-progress.js';
 import type { ScopeWatcher } from './watched-scope.js';
-
-export interface StreamOptions extends ProgressOptions {
-  readonly response: Response;
-  readonly keyId: string;
-}
-
-/** What a stream needs of the others. */
-export interface StreamContext extends ProgressContext {
-  readonly times: StreamTimes;
-  ended(stream: MarketStream): void;
-}
 
 /** One client's stream, from its first event to its last. */
 export class MarketStream implements StreamOutcome, ScopeWatcher {
@@ -24,11 +12,13 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   private readonly endsAt: number;
   private provenAt: number;
   private mayHaveGrown = false;
+  private pumpSoon: NodeJS.Immediate | undefined;
   reason: StreamEnd | undefined;
 
   constructor(
     readonly options: StreamOptions,
     private readonly context: StreamContext,
+    private readonly ended: (stream: MarketStream, reason: StreamEnd) => void,
   ) {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
@@ -49,10 +39,11 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   markNew(): void {
     this.mayHaveGrown = true;
     this.progress.markNew();
-  }
-
-  pump(): void {
-    if (this.reason === undefined) this.progress.advance();
+    // Once for all commits that are told in one turn of the event loop.
+    this.pumpSoon ??= setImmediate(() => {
+      this.pumpSoon = undefined;
+      this.pump();
+    });
   }
 
   /** Called at short intervals. */
@@ -88,8 +79,13 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
 
   /** To be called when the last event is written, or the connection is gone. */
   over(reason: StreamEnd): void {
-    this.reason ??= reason;
+    if (this.reason !== undefined) return;
+    this.reason = reason;
     this.progress.stop();
-    this.context.ended(this);
+    this.ended(this, reason);
+  }
+
+  private pump(): void {
+    if (this.reason === undefined) this.progress.advance();
   }
 }

@@ -2,18 +2,12 @@ import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { MarketStream, type StreamContext, type StreamOptions } from './market-stream.js';
-import type { WrittenChanges } from './stream-progress.js';
+import { MarketStream } from './market-stream.js';
+import type { StreamContext, StreamObserver, StreamOptions } from './stream-context.js';
+import type { StreamEnd } from './stream-events.js';
 import { StreamTimes } from './stream-times.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchedScopes } from './watched-scopes.js';
-
-/** Told for the metrics. */
-export interface StreamObserver {
-  opened(): void;
-  ended(reason: string): void;
-  written(changes: WrittenChanges): void;
-}
 
 /** All open streams: checks them and their keys at intervals, and ends them at shutdown. */
 @Injectable()
@@ -49,24 +43,13 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
 
   /** Streams until either side ends it. Whatever may refuse it must be checked before. */
   open(options: StreamOptions): MarketStream {
-    const stream = new MarketStream(options, this);
+    const stream = new MarketStream(options, this, (...end) => this.ended(...end));
     this.streams.add(stream);
     this.watched.watch(stream, options.watch);
     this.observer?.opened();
     options.response.once('close', () => stream.over('left'));
     stream.begin();
     return stream;
-  }
-
-  written(changes: WrittenChanges): void {
-    this.observer?.written(changes);
-  }
-
-  /** Frees the memory of a stream at once: its client may take long to read the last event. */
-  ended(stream: MarketStream): void {
-    if (!this.streams.delete(stream)) return;
-    this.watched.unwatch(stream, stream.options.watch);
-    this.observer?.ended(stream.reason ?? 'left');
   }
 
   /** Ends all streams, spread over a while, and opens no more. */
@@ -84,6 +67,13 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     this.isDraining = true;
     for (const timer of this.timers) clearInterval(timer);
     for (const stream of this.streams) stream.end('draining');
+  }
+
+  /** Frees the memory of a stream at once: its client may take long to read the last event. */
+  private ended(stream: MarketStream, reason: StreamEnd): void {
+    this.streams.delete(stream);
+    this.watched.unwatch(stream, stream.options.watch);
+    this.observer?.ended(reason);
   }
 
   private tick(): void {

@@ -1,29 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import type { EventWriter } from './event-writer.js';
+import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
-import type { WatchGroups } from './watch-groups.js';
-import type { Watch } from './watch.js';
-
-/** What one event told. */
-export interface WrittenChanges {
-  readonly commits: number;
-  /** How long the first of them waited in this process. */
-  readonly waitedMs: number;
-}
-
-export interface ProgressOptions {
-  readonly watch: Watch;
-  /** The position that the client has reached already, if any. */
-  readonly since: Timestamp | undefined;
-  readonly conflateMs: number;
-}
-
-export interface ProgressContext {
-  readonly groups: WatchGroups;
-  /** Monotonic time at which the feed was last known to be complete. */
-  readonly provenAt: number;
-  written(changes: WrittenChanges): void;
-}
 
 /** Commits that the client has not been told yet. */
 interface Pending {
@@ -52,8 +30,8 @@ export class StreamProgress {
 
   constructor(
     private readonly writer: EventWriter,
-    private readonly options: ProgressOptions,
-    private readonly context: ProgressContext,
+    private readonly options: StreamOptions,
+    private readonly context: StreamContext,
   ) {}
 
   markNew(): void {
@@ -132,6 +110,6 @@ export class StreamProgress {
     if (!event) return;
     this.writer.write(event);
     this.lastChangesAt = now;
-    this.context.written({ commits, waitedMs: now - since });
+    this.context.observer?.written(commits, now - since);
   }
 }

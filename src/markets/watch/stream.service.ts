@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
+import { Config } from '../../config.js';
 import type { ApiRequest, Caller } from '../../http/api-request.js';
 import { overloaded } from '../../http/overload/overloaded.js';
+import { Problem } from '../../http/problem.js';
 import { answerHeadersOf } from '../../http/response-headers.js';
 import { StreamHub } from './stream-hub.js';
-import { StreamLimits } from './stream-limits.js';
 import { WatchOpening } from './watch-opening.js';
-import { changesUnavailable } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const HEADERS = {
@@ -18,8 +18,12 @@ const HEADERS = {
 /** Opens streams: all that can be refused is refused before the first byte. */
 @Injectable()
 export class StreamService {
+  /** How many streams each key has open, or is about to open. */
+  private readonly ofKeys = new Map<string, number>();
+  private all = 0;
+
   constructor(
-    private readonly limits: StreamLimits,
+    private readonly config: Config,
     private readonly hub: StreamHub,
     private readonly opening: WatchOpening,
   ) {}
@@ -34,7 +38,7 @@ export class StreamService {
     // The client may have left while its key was checked: its stream would be counted for ever.
     if (response.closed) return;
     const caller = request.apiKey as Caller;
-    this.limits.take(caller, response);
+    this.take(caller, response);
     await this.prepare(question);
     if (response.closed || request.socket.destroyed) return;
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
@@ -43,10 +47,32 @@ export class StreamService {
     request.stream = this.hub.open(options);
   }
 
+  /**
+   * Counts a stream until its response is closed, whether it is opened or refused later. A new one never displaces
+   * another.
+   */
+  private take({ id, streams }: Caller, response: Response): void {
+    const limit = streams ?? this.config.streamsPerKey;
+    if ((this.ofKeys.get(id) ?? 0) >= limit) {
+      const detail = `This key has ${limit} streams open, which is its limit.`;
+      throw new Problem('too_many_streams', detail);
+    }
+    if (this.all >= this.config.streamsMax) throw overloaded();
+    this.count(id, 1);
+    response.once('close', () => this.count(id, -1));
+  }
+
+  private count(id: string, difference: 1 | -1): void {
+    this.all += difference;
+    const open = (this.ofKeys.get(id) ?? 0) + difference;
+    if (open > 0) this.ofKeys.set(id, open);
+    else this.ofKeys.delete(id);
+  }
+
   private async prepare(question: WatchQuestion): Promise<void> {
     if (this.hub.isDraining) throw overloaded();
     const unavailable = await this.opening.open(question);
-    if (unavailable) throw changesUnavailable(unavailable);
+    if (unavailable) throw unavailable;
     if (this.hub.isDraining) throw overloaded();
   }
 }

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
 import { overloaded } from '../../http/overload/overloaded.js';
+import type { Problem } from '../../http/problem.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
 import { waitForFeed } from './wait-for-feed.js';
-import { checkSizes, type Unavailable } from './watch-problems.js';
+import { changesUnavailable, checkSizes } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -28,45 +28,42 @@ export class WatchOpening {
    * @returns why memory can't answer, if it can't
    * @throws Problem when there are too many markets, or MongoDB can't answer
    */
-  async open(question: WatchQuestion): Promise<Unavailable | undefined> {
-    if (!(await waitForFeed(this.feed, question.after, question))) return 'blind';
+  async open(question: WatchQuestion): Promise<Problem | undefined> {
+    if (!(await waitForFeed(this.feed, question.after, question)))
+      return changesUnavailable('blind');
     const unavailable = await this.load(question);
     if (!unavailable) await this.past.known(question);
     return unavailable;
   }
 
-  private async load(question: WatchQuestion): Promise<Unavailable | undefined> {
-    const { scopes, keys, fitsMemory } = question.watch;
-    if (!fitsMemory) return 'unordered';
+  private async load(question: WatchQuestion): Promise<Problem | undefined> {
+    const { scopes, fitsMemory } = question.watch;
+    if (!fitsMemory) return changesUnavailable('unordered');
     for (let loads = 0; loads < LOADS_MAX; loads += 1) {
       this.watched.lease(scopes);
       const missing = scopes.filter((scope) => !this.watched.take(scopeKey(scope)));
       if (missing.length === 0) {
         checkSizes(scopes, (key) => this.watched.sizeOf(key));
-        this.makeRoom(keys);
-        return this.waitForOneState(question);
+        return this.waitForAll(question);
       }
       const bounds = { budgetMs: question.readMs, inOneReply: false };
       const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
       checkSizes(missing, (key) => loaded.get(key)?.count ?? 0);
-      if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered')) return 'unordered';
+      if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered'))
+        return changesUnavailable('unordered');
     }
-    return 'blind';
+    return changesUnavailable('blind');
   }
 
-  /** A scope that was just read may have changes that the others get when the feed tells them. */
-  private async waitForOneState(question: WatchQuestion): Promise<Unavailable | undefined> {
-    let readAt: Timestamp | undefined;
-    for (const key of question.watch.keys) {
-      const asOf = this.watched.get(key)?.asOf;
-      if (asOf) readAt = newest(asOf, readAt);
-    }
-    return (await waitForFeed(this.feed, readAt, question)) ? undefined : 'blind';
-  }
-
-  private makeRoom(keys: readonly string[]): void {
-    if (this.watched.makeRoom(new Set(keys))) return;
-    this.watched.makeRoom();
-    throw overloaded();
+  /** What was asked for last is dropped last: if some of it is gone, it does not fit into memory. */
+  private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
+    const hasRoom = this.watched.makeRoom();
+    const { keys } = question.watch;
+    const times = keys.flatMap((key) => this.watched.get(key)?.asOf ?? []);
+    if (!hasRoom || times.length < keys.length) throw overloaded();
+    // A scope that was just read may have changes that the others get when the feed tells them.
+    const readAt = times.reduce((one, other) => newest(one, other));
+    const isCurrent = await waitForFeed(this.feed, readAt, question);
+    return isCurrent ? undefined : changesUnavailable('blind');
   }
 }

@@ -35,23 +35,16 @@ function tooMuch(scope: Scope, detail: string): Problem {
   });
 }
 
-export function tooManyStreams(limit: number): Problem {
-  return new Problem('too_many_streams', `This key has ${limit} streams open, which is its limit.`);
-}
-
-/** Why changes can't be told from memory. */
+/** Why memory can't tell changes. */
 const UNAVAILABLE = {
   blind: 'MongoDB tells no changes at present',
   unordered:
     'Some ids, of those asked for or of the markets found, are of a kind that can’t be streamed',
-} as const;
-export type Unavailable = keyof typeof UNAVAILABLE;
+};
 
-export function changesUnavailable(why: Unavailable): Problem {
-  return new Problem(
-    'changes_unavailable',
-    `${UNAVAILABLE[why]}: ask /v1/markets/changes instead.`,
-  );
+export function changesUnavailable(why: keyof typeof UNAVAILABLE): Problem {
+  const detail = `${UNAVAILABLE[why]}: ask /v1/markets/changes instead.`;
+  return new Problem('changes_unavailable', detail);
 }
 
 export function behindCursor(): Problem {

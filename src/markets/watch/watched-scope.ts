@@ -1,12 +1,11 @@
 import type { CachedScope } from '../cache/cached-scope.js';
 import type { Scope } from '../scope.js';
 
-/** Who is told of scopes that changed, could not be kept current, or are in memory again. */
+/** Who watches scopes. */
 export interface ScopeWatcher {
-  /** Told of each commit. */
+  /** Told of each commit to a scope, when it could not be kept current, and when it is in memory again. */
   markNew(): void;
-  /** Called once for all commits that were told in one turn of the event loop. */
-  pump(): void;
+  /** A scope has grown too large. */
   end(reason: 'size'): void;
 }
 
@@ -22,4 +21,8 @@ export class WatchedScope {
   retryMs = 0;
 
   constructor(readonly scope: Scope) {}
+
+  markNew(): void {
+    for (const watcher of this.watchers) watcher.markNew();
+  }
 }

@@ -4,7 +4,6 @@ import type { CachedScope } from '../cache/cached-scope.js';
 import { LiveScopes, type ScopeOwner } from '../cache/live-scopes.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
 import { scopeKey, type Scope } from '../scope.js';
-import { Wakes } from './wakes.js';
 import type { Watch } from './watch.js';
 import { WatchedScope, type ScopeWatcher } from './watched-scope.js';
 
@@ -15,7 +14,6 @@ const LEASE_MS = 60_000;
 @Injectable()
 export class WatchedScopes implements ScopeOwner {
   private readonly watched = new Map<string, WatchedScope>();
-  private readonly wakes = new Wakes();
   private readonly bytesMax: number;
   bytes = 0;
 
@@ -41,13 +39,14 @@ export class WatchedScopes implements ScopeOwner {
     return this.get(key)?.length ?? 0;
   }
 
-  /** Notes that scopes are asked for, so that they are kept for a while. */
+  /** Notes that scopes are asked for, so that they are kept for a while, and dropped after all others. */
   lease(scopes: readonly Scope[]): WatchedScope[] {
     const leasedUntil = performance.now() + LEASE_MS;
     return scopes.map((scope) => {
       const key = scopeKey(scope);
       const watched = this.watched.get(key) ?? new WatchedScope(scope);
       watched.leasedUntil = leasedUntil;
+      this.watched.delete(key);
       this.watched.set(key, watched);
       return watched;
     });
@@ -69,7 +68,7 @@ export class WatchedScopes implements ScopeOwner {
     const isNew = watched.live !== live;
     watched.live = live;
     this.weigh(watched);
-    if (isNew) this.wakes.wake(watched.watchers);
+    if (isNew) watched.markNew();
     return true;
   }
 
@@ -80,11 +79,11 @@ export class WatchedScopes implements ScopeOwner {
   }
 
   /**
-   * While there is too much, drops answers, which can be made again, then scopes that are only leased.
-   * @param wanted scopes that stay
+   * While there is too much, drops answers, which can be made again, then scopes that are only leased, those first
+   * that were asked for the longest time ago.
    * @returns whether there is room now
    */
-  makeRoom(wanted: ReadonlySet<string> = new Set()): boolean {
+  makeRoom(): boolean {
     for (const watched of this.watched.values()) {
       if (this.hasRoom) return true;
       watched.live?.forgetAnswers();
@@ -92,7 +91,7 @@ export class WatchedScopes implements ScopeOwner {
     }
     for (const [key, watched] of this.watched) {
       if (this.hasRoom) return true;
-      if (watched.watchers.size === 0 && !wanted.has(key)) this.drop(key, watched);
+      if (watched.watchers.size === 0) this.drop(key, watched);
     }
     return this.hasRoom;
   }
@@ -115,7 +114,7 @@ export class WatchedScopes implements ScopeOwner {
     const watched = this.watched.get(key);
     if (!watched) return;
     this.weigh(watched);
-    this.wakes.wake(watched.watchers);
+    watched.markNew();
     if (this.makeRoom()) return;
     for (const watcher of watched.watchers) watcher.end('size');
   }
@@ -126,7 +125,7 @@ export class WatchedScopes implements ScopeOwner {
     watched.live = undefined;
     this.weigh(watched);
     if (watched.watchers.size === 0) this.watched.delete(key);
-    this.wakes.wake(watched.watchers);
+    watched.markNew();
   }
 
   private get hasRoom(): boolean {
