@@ -72,8 +72,11 @@ export class Market {
   readonly fixtureId!: string;
 }
 
+/** The collection of the markets. */
+export const MARKETS = 'markets';
+
 export const MarketSchema = storedSchema(Market, {
-  collection: 'markets',
+  collection: MARKETS,
   versionKey: false,
   timestamps: true,
 });

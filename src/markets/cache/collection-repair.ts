@@ -1,12 +1,10 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Config } from '../../config.js';
 import { DatabaseInit } from '../../database/database-init.js';
 import { Database } from '../../database/database.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 
 /** Whoever drops a collection needs some time to fill it again. Milliseconds. */
 const LOOK_AFTER_MS = 1_000;
@@ -23,13 +21,12 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private isMissing = false;
 
   constructor(
-    @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
     private readonly init: DatabaseInit,
     feed: ChangeFeed,
     config: Config,
   ) {
-    if (config.dbInit) feed.listen(markets.collection.name, this);
+    if (config.dbInit) feed.listen(MARKETS, this);
   }
 
   committed({ changes }: Commit): void {
@@ -56,10 +53,9 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   private async look(): Promise<void> {
-    const { name } = this.markets.collection;
     try {
       const { db } = this.database;
-      this.isMissing = !(await db.listCollections({ name }, { nameOnly: true }).hasNext());
+      this.isMissing = !(await db.listCollections({ name: MARKETS }, { nameOnly: true }).hasNext());
       if (!this.isMissing) await this.init.run();
     } catch {
       this.lookSoon();

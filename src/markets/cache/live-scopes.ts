@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import type { Timestamp } from 'mongodb';
-import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { newest } from '../../change-feed/cluster-time.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
@@ -30,11 +28,10 @@ export class LiveScopes implements ChangeListener {
   readonly fieldsBefore = SCOPE_FIELDS;
 
   constructor(
-    @InjectModel(Market.name) markets: Model<Market>,
     private readonly feed: ChangeFeed,
     private readonly history: ChangeHistory,
   ) {
-    feed.listen(markets.collection.name, this);
+    feed.listen(MARKETS, this);
   }
 
   /** Markets noted as held by scopes. */

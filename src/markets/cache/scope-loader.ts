@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import type { Document, Timestamp } from 'mongodb';
-import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Database } from '../../database/database.js';
 import { MARKET_PROJECTION } from '../market-view.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 import { byScopeKey, scopeKey, type Scope } from '../scope.js';
 import { CachedScope } from './cached-scope.js';
 import { makeScope, MARKETS_MAX, type Unfit } from './make-scope.js';
@@ -39,11 +37,10 @@ export class ScopeLoader implements ChangeListener {
   private readonly loads = new Set<{ commits: Commit[]; outdated: boolean }>();
 
   constructor(
-    @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
     private readonly feed: ChangeFeed,
   ) {
-    feed.listen(markets.collection.name, this);
+    feed.listen(MARKETS, this);
   }
 
   committed(commit: Commit): void {
@@ -91,7 +88,7 @@ export class ScopeLoader implements ChangeListener {
     const limit = most + 1;
     return this.database.read(budgetMs, async (attempt) => {
       const { cursor } = await attempt.command({
-        find: this.markets.collection.name,
+        find: MARKETS,
         filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
         sort: { _id: 1 },
         projection: MARKET_PROJECTION,

@@ -1,7 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import type { Timestamp } from 'mongodb';
-import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { changeOf, type ChangeListener, type DocumentChange } from '../../change-feed/change.js';
@@ -9,7 +7,7 @@ import { secondsBefore } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 import { readPastEvents } from './past-events.js';
 import type { WatchQuestion } from './watch-question.js';
 
@@ -26,7 +24,6 @@ const ANSWER_MS = 300;
 @Injectable()
 export class PastChanges implements ChangeListener, OnApplicationShutdown {
   private readonly logger = new Logger(PastChanges.name);
-  private readonly collection: string;
   /** Counts the beginnings of the feed: with the next one, what is being read is out of date. */
   private run = 0;
   private closed = false;
@@ -34,13 +31,11 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   recent: Promise<void> = Promise.resolve();
 
   constructor(
-    @InjectModel(Market.name) markets: Model<Market>,
     private readonly database: Database,
     private readonly history: ChangeHistory,
     private readonly feed: ChangeFeed,
   ) {
-    this.collection = markets.collection.name;
-    feed.listen(this.collection, this);
+    feed.listen(MARKETS, this);
   }
 
   /** What happens from now on is noted elsewhere. */
@@ -83,11 +78,11 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
 
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
-    for await (const events of readPastEvents(this.database.db, this.collection, from, until)) {
+    for await (const events of readPastEvents(this.database.db, from, until)) {
       if (run !== this.run) return;
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
-        const change = changeOf(event, this.collection);
+        const change = changeOf(event, MARKETS);
         if (change?.kind === 'replaced') knownAfter = event.clusterTime;
         else if (change) this.note(change, event.clusterTime);
       }

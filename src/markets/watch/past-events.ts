@@ -2,6 +2,7 @@ import type { Db, Document, Timestamp } from 'mongodb';
 import { changeBatches, onlyFieldsBefore } from '../../change-feed/change-stream.js';
 import type { ChangeEvent } from '../../change-feed/change.js';
 import { clusterTimeOf } from '../../change-feed/cluster-time.js';
+import { MARKETS } from '../market.schema.js';
 import { SCOPE_FIELDS } from '../scope.js';
 
 /** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
@@ -20,16 +21,15 @@ const SHAPE: readonly Document[] = [
   },
 ];
 
-/** Reads from MongoDB's own log what happened to a collection after a cluster time, up to another, in batches. */
+/** Reads from MongoDB's own log what happened to the markets after a cluster time, up to another, in batches. */
 export async function* readPastEvents(
   db: Db,
-  collection: string,
   from: Timestamp,
   until: Timestamp,
 ): AsyncGenerator<readonly ChangeEvent[]> {
   // Expanded events tell that the collection was made: what a cursor from before that stands for was elsewhere.
   const start = { startAtOperationTime: from, showExpandedEvents: true };
-  const options = { collections: [collection], start, shape: SHAPE };
+  const options = { collections: [MARKETS], start, shape: SHAPE };
   for await (const { events, resumeToken } of changeBatches(db, options)) {
     yield events;
     if (!clusterTimeOf(resumeToken).lessThan(until)) return;

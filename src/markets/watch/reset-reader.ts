@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import { Timestamp, type Document } from 'mongodb';
-import type { Model } from 'mongoose';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
@@ -10,7 +8,7 @@ import { MARKETS_MAX } from '../cache/make-scope.js';
 import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { meetsAll } from '../market.filters.js';
 import { MARKET_PROJECTION, marketJson } from '../market-view.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { resetGroup } from './group.js';
 import { checkSizes } from './watch-problems.js';
@@ -36,7 +34,6 @@ interface Found extends Pick<WatchState, 'position' | 'ageMs'> {
 @Injectable()
 export class ResetReader {
   constructor(
-    @InjectModel(Market.name) private readonly markets: Model<Market>,
     private readonly database: Database,
     private readonly feed: ChangeFeed,
   ) {}
@@ -76,7 +73,7 @@ export class ResetReader {
   private command({ scopes, conditions, fitsMemory }: Watch): Document {
     const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;
     return {
-      find: this.markets.collection.name,
+      find: MARKETS,
       filter: { $and: [{ $or: scopes }, ...(fitsMemory ? [] : conditions)] },
       sort: { _id: 1 },
       projection: MARKET_PROJECTION,

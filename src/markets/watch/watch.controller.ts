@@ -1,12 +1,11 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import type { Model } from 'mongoose';
 import { RequestLimit } from '../../api-keys/request-limit.js';
+import { Database } from '../../database/database.js';
 import type { ApiRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
-import { Market } from '../market.schema.js';
+import { MARKETS } from '../market.schema.js';
 import { sendBody } from '../send-answer.js';
 import { ApiChanges, ApiStream } from './api-watch.decorator.js';
 import { ChangesService } from './changes.service.js';
@@ -23,7 +22,7 @@ export class WatchController {
     private readonly changes: ChangesService,
     private readonly streams: StreamService,
     private readonly limit: RequestLimit,
-    @InjectModel(Market.name) private readonly markets: Model<Market>,
+    private readonly database: Database,
   ) {}
 
   @Get('changes')
@@ -55,8 +54,7 @@ export class WatchController {
     query: WatchQuery,
     cursor: string | undefined,
   ): Promise<WatchQuestion> {
-    const { db, collection } = this.markets;
-    const watch = new Watch(query.ids, query, `${db.name}.${collection.name}`);
+    const watch = new Watch(query.ids, query, `${this.database.connection.name}.${MARKETS}`);
     await this.limit.charge(request, watch.cost);
     return new WatchQuestion(watch, readCursor(cursor), request.startedAt);
   }
