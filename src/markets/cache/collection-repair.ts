@@ -17,8 +17,6 @@ const LOOK_AFTER_MS = 1_000;
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private ended = false;
-  /** Whether there was no collection; the feed tells when it is made again. */
-  private isMissing = false;
 
   constructor(
     private readonly database: Database,
@@ -31,13 +29,10 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   committed({ changes }: Commit): void {
     // A change without its post-image shows that they are off.
-    if (this.isMissing || changes.some(({ kind }) => kind === 'replaced' || kind === 'altered'))
-      this.lookSoon();
+    if (changes.some(({ kind }) => kind === 'replaced' || kind === 'altered')) this.lookSoon();
   }
 
-  forgetAll(): void {
-    if (this.isMissing) this.lookSoon();
-  }
+  forgetAll(): void {}
 
   onApplicationShutdown(): void {
     this.ended = true;
@@ -54,9 +49,9 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   private async look(): Promise<void> {
     try {
-      const { db } = this.database;
-      this.isMissing = !(await db.listCollections({ name: MARKETS }, { nameOnly: true }).hasNext());
-      if (!this.isMissing) await this.init.run();
+      const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
+      if (await found.hasNext()) await this.init.run();
+      else this.lookSoon();
     } catch {
       this.lookSoon();
     }

@@ -6,35 +6,33 @@ import { REPLACEMENT_CHARACTER } from './id-order.js';
  * many times a page, and of look-ups all over the database some come a second time by chance.
  */
 const LOADED_AT_ASK = 3;
-const ASKED_AGAIN_WITHIN_MS = 60_000;
+const NOTED_FOR_MS = 60_000;
 
 /** The usual size of a scope. As many are noted as asked for as would fit into memory. */
 const USUAL_SCOPE_KB = 48;
 
-/** A scope that is not fit for memory is not tried again for so long. */
-const UNFIT_FOR_MS = 60_000;
-const UNFIT_MAX = 10_000;
+/** Noted in the place of how often a scope was asked for. */
+const UNFIT = -1;
 
 /** Which scopes are worth loading: asked for again, and fit for memory as far as is known. */
 export class LoadCandidates {
   private readonly asked: LRUCache<string, number>;
-  private readonly unfit = new LRUCache<string, true>({ max: UNFIT_MAX, ttl: UNFIT_FOR_MS });
 
   constructor(cacheMaxMb: number) {
     const max = Math.ceil((cacheMaxMb * 1024) / USUAL_SCOPE_KB) + 1;
-    this.asked = new LRUCache({ max, ttl: ASKED_AGAIN_WITHIN_MS });
+    this.asked = new LRUCache({ max, ttl: NOTED_FOR_MS });
   }
 
   /** Notes that a scope is asked for, and says whether it should be loaded for that. */
   ask(key: string): boolean {
-    if (this.unfit.has(key) || key.includes(REPLACEMENT_CHARACTER)) return false;
-    const times = (this.asked.get(key) ?? 0) + 1;
-    this.asked.set(key, times);
-    return times >= LOADED_AT_ASK;
+    const times = this.asked.get(key) ?? 0;
+    if (times === UNFIT || key.includes(REPLACEMENT_CHARACTER)) return false;
+    this.asked.set(key, times + 1);
+    return times + 1 >= LOADED_AT_ASK;
   }
 
   /** A scope was found unfit: MongoDB answers for a while. */
   leaveToMongodb(key: string): void {
-    this.unfit.set(key, true);
+    this.asked.set(key, UNFIT);
   }
 }

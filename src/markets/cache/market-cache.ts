@@ -62,9 +62,8 @@ export class MarketCache implements ScopeOwner {
   recall(scope: Scope, query: MarketsQuery): Answer | undefined {
     if (!this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
+    const answer = this.live.get(key)?.answer(query);
     const kept = this.kept.get(key);
-    const cached = kept?.scope ?? this.live.get(key);
-    const answer = cached?.answer(query);
     // It has grown by this answer, and by what was compressed since.
     if (kept && kept.bytes !== kept.scope.bytes) this.weigh(kept.scope);
     return answer;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Document, Timestamp } from 'mongodb';
+import type { Document } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Database } from '../../database/database.js';
@@ -22,13 +22,6 @@ export interface Loaded {
   /** How many markets were found. Of a scope that is too large there may be more. */
   readonly count: number;
   readonly unfit: Unfit | undefined;
-}
-
-interface Snapshot {
-  readonly asOf: Timestamp;
-  readonly documents: ReadonlyMap<string, readonly Document[]>;
-  /** Whether nothing was left out for its size. */
-  readonly isWhole: boolean;
 }
 
 /** Reads whole scopes from MongoDB, and applies the changes that were told meanwhile. */
@@ -82,7 +75,7 @@ export class ScopeLoader implements ChangeListener {
   }
 
   /** Reads from a snapshot that has everything the feed has told so far. */
-  private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds): Promise<Snapshot> {
+  private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds) {
     const afterClusterTime = this.feed.position;
     const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
     const limit = most + 1;

@@ -18,7 +18,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   constructor(
     readonly options: StreamOptions,
     private readonly context: StreamContext,
-    private readonly ended: (stream: MarketStream, reason: StreamEnd) => void,
+    private readonly ended: (reason: StreamEnd) => void,
   ) {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
@@ -82,7 +82,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     if (this.reason !== undefined) return;
     this.reason = reason;
     this.progress.stop();
-    this.ended(this, reason);
+    this.ended(reason);
   }
 
   private pump(): void {

@@ -26,10 +26,6 @@ export interface WatchState {
   readonly ageMs: number;
 }
 
-interface Found extends Pick<WatchState, 'position' | 'ageMs'> {
-  readonly documents: readonly Document[];
-}
-
 /** Reads all of a watch from MongoDB, in one state, where memory can't answer. */
 @Injectable()
 export class ResetReader {
@@ -53,7 +49,7 @@ export class ResetReader {
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }
 
-  private find({ watch, after, readMs }: WatchQuestion): Promise<Found> {
+  private find({ watch, after, readMs }: WatchQuestion) {
     const command = this.command(watch);
     return this.database.read(readMs, async (attempt) => {
       const { ageMs } = attempt;
@@ -90,8 +86,7 @@ export class ResetReader {
         : attempt.rows(command);
     }
     // A secondary may be behind the caller's cursor: it waits until it is not.
-    const readConcern = after && { afterClusterTime: after };
-    return attempt.rows(readConcern ? { ...command, readConcern } : command);
+    return attempt.rows({ ...command, ...(after && { readConcern: { afterClusterTime: after } }) });
   }
 
   /**

@@ -43,7 +43,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
 
   /** Streams until either side ends it. Whatever may refuse it must be checked before. */
   open(options: StreamOptions): MarketStream {
-    const stream = new MarketStream(options, this, (...end) => this.ended(...end));
+    const stream = new MarketStream(options, this, (reason) => this.ended(stream, reason));
     this.streams.add(stream);
     this.watched.watch(stream, options.watch);
     this.observer?.opened();

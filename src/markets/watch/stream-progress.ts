@@ -5,6 +5,8 @@ import { streamEvents } from './stream-events.js';
 
 /** Commits that the client has not been told yet. */
 interface Pending {
+  /** The client knows everything up to it. */
+  readonly position: Timestamp | undefined;
   /** When the first of them was told here. */
   readonly since: number;
   /** `provenAt` at that moment. */
@@ -21,8 +23,8 @@ export class StreamProgress {
   private caughtUp = 0;
   /** Whether it has got that of all ids, of one state. */
   private isCaughtUp = false;
-  /** The client knows everything up to it; while it catches up: where the feed was when that began. */
-  private position: Timestamp | undefined;
+  /** Where the feed was when the client began to catch up. */
+  private begunAt: Timestamp | undefined;
   private pending: Pending | undefined;
   private lastChangesAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -36,11 +38,12 @@ export class StreamProgress {
 
   markNew(): void {
     if (!this.isCaughtUp) return;
-    if (!this.pending) {
-      const { groups, provenAt } = this.context;
-      this.pending = { since: performance.now(), provenAt, commits: 0 };
-      this.position = groups.position ?? this.position;
-    }
+    this.pending ??= {
+      position: this.context.groups.position,
+      since: performance.now(),
+      provenAt: this.context.provenAt,
+      commits: 0,
+    };
     this.pending.commits += 1;
   }
 
@@ -56,11 +59,11 @@ export class StreamProgress {
     const { groups, provenAt } = this.context;
     const { watch } = this.options;
     if (!this.isCaughtUp || !groups.hasAll(watch)) return;
-    const position = this.pending ? this.position : groups.position;
-    if (!position) return;
-    const ageMs = performance.now() - (this.pending?.provenAt ?? provenAt);
+    const known = this.pending ?? { position: groups.position, provenAt };
+    if (!known.position) return;
+    const ageMs = performance.now() - known.provenAt;
     this.isLate = false;
-    this.writer.write(streamEvents.current(ageMs, watch.cursorAt(position)));
+    this.writer.write(streamEvents.current(ageMs, watch.cursorAt(known.position)));
   }
 
   tellLate(ageMs: number): void {
@@ -76,16 +79,15 @@ export class StreamProgress {
   private catchUp(): void {
     const { groups } = this.context;
     const { watch, since } = this.options;
-    this.position ??= groups.position;
+    this.begunAt ??= groups.position;
     for (const key of watch.keys.slice(this.caughtUp)) {
       if (this.writer.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [key]));
       this.caughtUp += 1;
     }
     if (this.writer.isBlocked) return;
-    this.writeChanges(groups.groups(watch, this.position));
+    this.writeChanges(groups.groups(watch, this.begunAt));
     this.isCaughtUp = true;
-    this.position = groups.position;
     this.tellCurrent();
   }
 
@@ -93,7 +95,7 @@ export class StreamProgress {
     if (groups.length > 0) this.writer.write(streamEvents.changes(groups));
   }
 
-  private tellChanges({ since, commits }: Pending): void {
+  private tellChanges({ position, since, commits }: Pending): void {
     const now = performance.now();
     const dueInMs = this.lastChangesAt + this.options.conflateMs - now;
     if (dueInMs > 0) {
@@ -103,13 +105,12 @@ export class StreamProgress {
       }, dueInMs).unref();
       return;
     }
-    const { groups } = this.context;
-    const event = this.position && groups.event(this.options.watch, this.position);
-    this.position = groups.position;
+    const { groups, observer } = this.context;
+    const event = groups.event(this.options.watch, position);
     this.pending = undefined;
     if (!event) return;
     this.writer.write(event);
     this.lastChangesAt = now;
-    this.context.observer?.written(commits, now - since);
+    observer?.written(commits, now - since);
   }
 }

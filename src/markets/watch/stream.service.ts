@@ -39,7 +39,10 @@ export class StreamService {
     if (response.closed) return;
     const caller = request.apiKey as Caller;
     this.take(caller, response);
-    await this.prepare(question);
+    if (this.hub.isDraining) throw overloaded();
+    const unavailable = await this.opening.open(question);
+    if (unavailable) throw unavailable;
+    if (this.hub.isDraining) throw overloaded();
     if (response.closed || request.socket.destroyed) return;
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const { watch, since } = question;
@@ -67,12 +70,5 @@ export class StreamService {
     const open = (this.ofKeys.get(id) ?? 0) + difference;
     if (open > 0) this.ofKeys.set(id, open);
     else this.ofKeys.delete(id);
-  }
-
-  private async prepare(question: WatchQuestion): Promise<void> {
-    if (this.hub.isDraining) throw overloaded();
-    const unavailable = await this.opening.open(question);
-    if (unavailable) throw unavailable;
-    if (this.hub.isDraining) throw overloaded();
   }
 }

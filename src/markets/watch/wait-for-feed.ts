@@ -1,10 +1,12 @@
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
-import { behindCursor } from './watch-problems.js';
+import { Problem } from '../../http/problem.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const CHECK_EVERY_MS = 10;
+
+const BEHIND = 'This replica is behind what it was asked for. Please try again.';
 
 /** How long a feed that has fallen behind is waited for. Milliseconds. */
 const LATE_MAX_MS = 300;
@@ -36,7 +38,8 @@ export async function waitForFeed(
     if (feed.isStarting && waited > STARTING_MAX_MS) return false;
     if (!feed.isStarting && feed.standing.state === 'blind') return false;
     // What a current feed does not reach soon is in the future: who waits for it keeps others from being answered.
-    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS)) throw behindCursor();
+    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS))
+      throw new Problem('database_unavailable', BEHIND);
     if (!isBehind && !feed.isStarting && waited > LATE_MAX_MS) return false;
     await delay(CHECK_EVERY_MS);
   }

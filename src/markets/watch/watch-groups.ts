@@ -48,13 +48,13 @@ export class WatchGroups {
       .filter((group) => group !== undefined);
   }
 
-  /** The event with what is new since a position; undefined when nothing is. */
-  event(watch: Watch, since: Timestamp): Buffer | undefined {
+  /** The event with what is new since a position, without one with all; undefined when nothing is. */
+  event(watch: Watch, since: Timestamp | undefined): Buffer | undefined {
     const { position } = this;
     if (!position) return undefined;
     if (!this.eventsAt?.equals(position)) this.events.clear();
     this.eventsAt = position;
-    const key = `${watch.signature} ${since.toBigInt()}`;
+    const key = `${watch.signature} ${since?.toBigInt()}`;
     if (this.events.has(key)) return this.events.get(key);
     const groups = this.groups(watch, since);
     const event =

@@ -46,10 +46,3 @@ export function changesUnavailable(why: keyof typeof UNAVAILABLE): Problem {
   const detail = `${UNAVAILABLE[why]}: ask /v1/markets/changes instead.`;
   return new Problem('changes_unavailable', detail);
 }
-
-export function behindCursor(): Problem {
-  return new Problem(
-    'database_unavailable',
-    'This replica is behind what it was asked for. Please try again.',
-  );
-}

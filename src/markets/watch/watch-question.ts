@@ -8,25 +8,21 @@ const ANSWER_WITHIN_MS = 1_800;
 
 /** What a client asks: which markets, since when, and by when it must be answered. */
 export class WatchQuestion {
+  /** The answer must not show a state before this position, whatever the cursor was for. */
+  readonly after: Timestamp | undefined;
+  /** The position that the client has reached with the same watch. */
+  readonly since: Timestamp | undefined;
   private readonly deadline: number;
 
   /** @param askedAt monotonic time of the request's arrival */
   constructor(
     readonly watch: Watch,
-    private readonly cursor: Cursor | undefined,
+    cursor: Cursor | undefined,
     askedAt: number,
   ) {
+    this.after = cursor?.position;
+    this.since = cursor?.watchHash === watch.hash ? this.after : undefined;
     this.deadline = askedAt + ANSWER_WITHIN_MS;
-  }
-
-  /** The answer must not show a state before this position, whatever the cursor was for. */
-  get after(): Timestamp | undefined {
-    return this.cursor?.position;
-  }
-
-  /** The position that the client has reached with the same watch. */
-  get since(): Timestamp | undefined {
-    return this.cursor?.watchHash === this.watch.hash ? this.after : undefined;
   }
 
   get leftMs(): number {
