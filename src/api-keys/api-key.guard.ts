@@ -52,7 +52,7 @@ export class ApiKeyGuard implements CanActivate {
     const verdict = await this.verifier.check(key, isLimited);
     if (typeof verdict === 'object') return verdict;
     if (!isLimited) {
-      this.failures.add(client);
+      if (limit > 0) this.failures.add(client);
       throw this.refusal(request, verdict);
     }
     const used = this.failures.used(client);

@@ -85,9 +85,13 @@ export class KeyRecords implements ChangeListener {
 
   committed({ changes }: Commit): void {
     for (const change of changes) {
-      // That of a collection is noticed by the age of the records.
-      if (change.kind === 'replaced') continue;
-      this.update(String(change.id), change.kind === 'stored' ? change.document : undefined);
+      if (change.kind !== 'replaced') {
+        this.update(String(change.id), change.kind === 'stored' ? change.document : undefined);
+        continue;
+      }
+      // What a read under way has found of the old collection is trusted for two seconds at most.
+      this.known.clear();
+      this.absent.clear();
     }
   }
 

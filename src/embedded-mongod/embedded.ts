@@ -91,12 +91,13 @@ async function start(
     isClosing = true;
     return mongod.stop();
   };
-  void mongod.gone.then(
-    () => isClosing || say('The embedded MongoDB has ended: please start again'),
-  );
   try {
     await writeOwner(path, { pid: process.pid, name, port, shared });
-    return { uri: await formReplicaSet(REPLICA_SET, [port]), close };
+    const uri = await formReplicaSet(REPLICA_SET, [port]);
+    void mongod.gone.then(
+      () => isClosing || say('The embedded MongoDB has ended: please start again'),
+    );
+    return { uri, close };
   } catch (error) {
     await close();
     throw error;

