@@ -453,6 +453,18 @@ describe('markets import', () => {
       const untouched = stored.filter(({ updatedAt }) => updatedAt.getTime() === theirs.getTime());
       expect(untouched.map(({ marketId }) => marketId)).toEqual(['same']);
     });
+
+    it('counts records by what became of their own market', async () => {
+      const record = aRecord();
+      const named = (marketId: string, name: string) => ({ ...record, marketId, name });
+      await importTo(mongod.uri, ['-'], ndjson(named('once', 'before'), named('twice', 'before')));
+      const records = [named('once', 'new'), named('twice', 'first'), named('twice', 'new')];
+      const result = await importWhile('hangDuringBatchUpdate', records, async () => {
+        await collection.findOneAndUpdate({ marketId: 'once' }, { $set: { name: 'new' } });
+      });
+      const report = counts({ read: 3, updated: 2, unchanged: 1 });
+      expect(result).toMatchObject({ code: 0, report });
+    });
   });
 
   it('counts nothing as stored when its connection is cut in place of an answer', async () => {

@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Binary, Long, Timestamp } from 'mongodb';
+import { HEARD_KEPT_MS, ReadAfterTime } from './read-after-time.js';
+import { leastTimeOfSecondaries } from './secondary-age.js';
+
+const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
+const signed = (clusterTime: Timestamp) => ({ clusterTime, signature });
+
+describe('what a secondary must have', () => {
+  let readAfterTime: ReadAfterTime;
+  const least = () =>
+    leastTimeOfSecondaries({
+      readAfterTime,
+      newestOnSecondaries: at(1_000),
+      secondariesNamePrimary: false,
+    } as never);
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    readAfterTime = new ReadAfterTime();
+    readAfterTime.advance(signed(at(1_000)));
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('is not known when no server has been heard for a while', () => {
+    jest.advanceTimersByTime(1_400);
+    expect(least()).toEqual(at(1_000));
+    jest.advanceTimersByTime(200);
+    expect(least).toThrow(expect.objectContaining({ code: 'database_unavailable' }));
+  });
+
+  it('is told by the newest times alone: the others are forgotten', () => {
+    for (let seconds = 1_001; seconds <= 1_010; seconds += 1) {
+      jest.advanceTimersByTime(1_000);
+      readAfterTime.advance(signed(at(seconds)));
+    }
+    const now = performance.now();
+    expect(readAfterTime.knownAt(now - HEARD_KEPT_MS)).toEqual(at(1_008));
+    // What was known earlier is not kept.
+    expect(readAfterTime.knownAt(now - 3 * HEARD_KEPT_MS)).toEqual(at(1_010));
+  });
+});

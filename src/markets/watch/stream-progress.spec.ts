@@ -1,0 +1,43 @@
+import { expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import type { EventWriter } from './event-writer.js';
+import type { StreamContext, StreamOptions } from './stream-context.js';
+import { StreamProgress } from './stream-progress.js';
+import { Watch } from './watch.js';
+
+const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+
+it('tells what has changed in an id while its client was slow to read the others', () => {
+  const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
+  const written: string[] = [];
+  const writer = {
+    isBlocked: false,
+    write: (event: string | Buffer) => {
+      written.push(String(event));
+      writer.isBlocked = true;
+    },
+  };
+  const changedAt = at(12);
+  const groups = {
+    position: at(11),
+    hasAll: () => true,
+    groups: (_watch: Watch, since: Timestamp | undefined, keys?: readonly string[]) => {
+      if (keys) return keys.map((key) => Buffer.from(`"${key}"`));
+      return since?.lessThan(changedAt) ? [Buffer.from('"change of a"')] : [];
+    },
+  };
+  const context = { groups, provenAt: 0 } as unknown as StreamContext;
+  const options = { watch, since: undefined, conflateMs: 0 } as unknown as StreamOptions;
+  const progress = new StreamProgress(writer as unknown as EventWriter, options, context);
+
+  progress.advance();
+  groups.position = changedAt;
+  for (let drains = 0; drains < 3; drains += 1) {
+    writer.isBlocked = false;
+    progress.advance();
+  }
+
+  const told = written.map((event) => /\["(.*)"\]/.exec(event)?.[1]).filter(Boolean);
+  expect(told).toEqual(['eventId:a', 'eventId:b', 'change of a']);
+  expect(written.at(-1)).toContain(watch.cursorAt(changedAt));
+});
