@@ -40,7 +40,7 @@ export async function readsDuring(
 
 /** How many look-ups these reads are for: each counts its markets once. */
 export function lookupsIn(reads: readonly Document[]): number {
-  return everyValueOf(reads, '$count').length;
+  return everyValueOf(reads, '$sum').length;
 }
 
 /** The values of a property, wherever it is in a document. */

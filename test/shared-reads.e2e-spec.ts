@@ -5,7 +5,7 @@ import { aMarket, store } from './factories.js';
 import { leastOf } from './least.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod } from './mongo.js';
-import { lookupsIn, monitored, readsDuring } from './mongo-commands.js';
+import { everyValueOf, lookupsIn, monitored, readsDuring } from './mongo-commands.js';
 import { sendTogether, type RawAnswer } from './raw-http.js';
 
 const EVENTS = 12;
@@ -91,6 +91,24 @@ describe('look-ups that arrive together', () => {
 
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
   });
+});
+
+it('fields that others have added show nowhere, and are not sent any more once there was one', async () => {
+  const { connection } = service.database;
+  const [path = ''] = paths;
+  const together = paths.filter((each) => each.endsWith(`take=${TAKE}`)).slice(0, 4);
+  const bodies = async () => (await ask(together)).map(({ body }) => body);
+  const projects = async () => {
+    const reads = await readsDuring(connection, () => service.get(path).expect(200));
+    return everyValueOf(reads, '$project').length > 0;
+  };
+  const expected = await bodies();
+  expect(await projects()).toBe(false);
+
+  const others = { itemCount: 7, lookup: 2, markets: [1], rows: 'x'.repeat(1_000) };
+  await connection.collection('markets').updateMany({}, { $set: others });
+  expect(await bodies()).toEqual(expected);
+  expect(await projects()).toBe(true);
 });
 
 function ask(wanted: readonly string[]): Promise<RawAnswer[]> {

@@ -29,7 +29,7 @@ export function conditionsKey(query: MarketFilters): string {
 
 /** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
 export function canBeJudgedInMemory(query: MarketFilters): boolean {
-  return !conditionsKey(query).includes('\ufffd');
+  return !FILTERED_FIELDS.some((field) => query[field]?.some((value) => value.includes('\ufffd')));
 }
 
 /** Whether a stored market meets all conditions. */

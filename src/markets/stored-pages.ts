@@ -31,9 +31,13 @@ const SNAPSHOT_GONE = new Set([175, 239, 246]);
 /** A total order that never changes, so that pages neither overlap nor skip. */
 const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
 
+const SHOWN_FIELDS: PipelineStage.Project = { $project: MARKET_PROJECTION };
+
 /** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else each in one pass. */
 export class StoredPages {
   private withoutSnapshotsUntil = -Infinity;
+  /** Whether a market had other fields than ours: to leave them out costs MongoDB a fifth of a small look-up. */
+  private projects = false;
 
   constructor(
     private readonly collection: string,
@@ -65,7 +69,9 @@ export class StoredPages {
         readConcern: { level: 'snapshot' },
       });
       if (!isBefore(cursor.atClusterTime, due)) {
-        return pagesOf(await attempt.restOf(cursor), lookups.length);
+        const pages = pagesOf(await attempt.restOf(cursor), lookups.length);
+        this.projects ||= pages.some(({ markets }) => markets.some(hasOtherFields));
+        return pages;
       }
       attempt.killCursor(cursor);
       this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
@@ -78,8 +84,8 @@ export class StoredPages {
   /** The page and the total of each look-up. Indexes give order and count, so that only pages are fetched. */
   private pagesAndTotals(lookups: readonly Lookup[]): PipelineStage[] {
     const [first = [], ...others] = lookups.flatMap(({ match, query }, index) => [
-      [match, IN_ORDER, ...pageStages(query)],
-      [match, { $count: 'itemCount' }, { $set: { lookup: { $literal: index } } }],
+      [match, IN_ORDER, ...pageStages(query), ...(this.projects ? [SHOWN_FIELDS] : [])],
+      [match, totalOf(index)],
     ]);
     const union = (pipeline: object[]) => ({ $unionWith: { coll: this.collection, pipeline } });
     return [...first, ...others.map(union)] as PipelineStage[];
@@ -87,13 +93,13 @@ export class StoredPages {
 
   /** Without a snapshot, one pass over all that match sees page and total together. */
   private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
-    const total = [{ $count: 'itemCount' }];
+    const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [totalOf(0)] };
     const rows = await attempt.rows({
       aggregate: this.collection,
       pipeline: [
         match,
         IN_ORDER,
-        { $facet: { markets: pageStages(query), total } },
+        { $facet: facets },
         // Row by row, since a page may be larger than a document may be.
         { $project: { rows: { $concatArrays: ['$markets', '$total'] } } },
         { $unwind: '$rows' },
@@ -105,20 +111,30 @@ export class StoredPages {
   }
 }
 
+/** The total of a look-up. No stored document has a list for its `_id`: that tells it from a market. */
+function totalOf(lookup: number): PipelineStage.Group {
+  return { $group: { _id: [lookup], itemCount: { $sum: 1 } } };
+}
+
 /** The rows are the markets of each page, followed by its total; there is none of either where nothing matches. */
 function pagesOf(rows: readonly Document[], count: number): StoredPage[] {
   const pages = Array.from({ length: count }, () => NO_MARKETS);
   let start = 0;
-  rows.forEach((row, end) => {
-    if ('_id' in row) return;
-    pages[row['lookup'] ?? 0] = { markets: rows.slice(start, end), itemCount: row['itemCount'] };
+  rows.forEach(({ _id: id, itemCount }, end) => {
+    if (!Array.isArray(id)) return;
+    pages[id[0]] = { markets: rows.slice(start, end), itemCount };
     start = end + 1;
   });
   return pages;
 }
 
-function pageStages({ page, take }: MarketsQuery): PipelineStage.FacetPipelineStage[] {
-  return [{ $skip: (page - 1) * take }, { $limit: take }, { $project: MARKET_PROJECTION }];
+function pageStages({ page, take }: MarketsQuery): (PipelineStage.Skip | PipelineStage.Limit)[] {
+  const skip = page > 1 ? [{ $skip: (page - 1) * take }] : [];
+  return [...skip, { $limit: take }];
+}
+
+function hasOtherFields(market: Document): boolean {
+  return Object.keys(market).some((name) => !(name in MARKET_PROJECTION));
 }
 
 function isBefore(time: Timestamp | undefined, due: Timestamp | undefined): boolean {
