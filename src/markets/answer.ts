@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { pageMeta, type PageQuery } from '../http/input/page.js';
 import { JsonBody } from './json-body.js';
+import { ownBuffer } from './own-buffer.js';
 
 /** A page, with the tag that changes if and only if its body does. */
 export class Answer extends JsonBody {
@@ -23,5 +24,6 @@ export class Answer extends JsonBody {
  */
 export function answerOf(query: PageQuery, markets: readonly string[], itemCount: number): Answer {
   const meta = JSON.stringify(pageMeta(query, itemCount));
-  return new Answer(Buffer.from(`{"data":[${markets.join(',')}],"meta":${meta}}`), markets.length);
+  const body = ownBuffer(`{"data":[${markets.join(',')}],"meta":${meta}}`);
+  return new Answer(body, markets.length);
 }

@@ -7,6 +7,7 @@ import {
   gzipSync,
   type BrotliOptions,
 } from 'node:zlib';
+import { ownBuffer } from './own-buffer.js';
 
 /** Smaller bodies are compressed at once, within 0.2 ms: handing them to another thread and back costs as much. */
 const AT_ONCE_BYTES = 64 * 1024;
@@ -97,8 +98,8 @@ export class JsonBody {
   private keep(form: Compressed, done: Buffer): void {
     this.compressedBytes += done.length - form.bytes;
     form.bytes = done.length;
-    // A copy: zlib's buffer takes 16 kB, however little is in it.
-    form.body = Buffer.from(done);
+    // zlib's own takes 16 kB, however little is in it.
+    form.body = ownBuffer(done);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { textOfKey } from '../cache/id-order.js';
 import { meetsAll, type Condition } from '../market.filters.js';
+import { ownBuffer } from '../own-buffer.js';
 import type { Scope } from '../scope.js';
 import type { ChangeHistory } from '../cache/change-history.js';
 
@@ -59,7 +60,7 @@ function groupOf(
   removed: readonly string[],
 ): Buffer {
   const id = JSON.stringify(scope).slice(1, -1);
-  return Buffer.from(
+  return ownBuffer(
     `{${id},"reset":${reset},"changed":[${changed.join(',')}],"removed":${JSON.stringify(removed)}}`,
   );
 }
