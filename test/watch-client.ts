@@ -115,6 +115,8 @@ export class StreamClient {
 
   private take(chunk: string): void {
     this.text += chunk;
+    // Each event ends with a line break: a long one is not searched anew with each piece of it.
+    if (!chunk.includes('\n')) return;
     for (let end = this.text.indexOf('\n\n'); end >= 0; end = this.text.indexOf('\n\n')) {
       this.read(this.text.slice(0, end));
       this.text = this.text.slice(end + 2);
