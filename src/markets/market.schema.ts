@@ -42,7 +42,7 @@ export class Market {
   @StoredField('date', 'Time of the last update.', '2026-11-21T07:03:00.044Z', { optional: true })
   readonly updatedAt!: Date;
 
-  @StoredField('text', 'Name of the odds provider.', 'Northbook')
+  @StoredField('exact', 'Name of the odds provider.', 'Northbook')
   readonly provider!: string;
 
   @StoredField('text', 'Display name of the market.', 'Over/Under 2.5')

@@ -81,8 +81,10 @@ describe('checkRecord', () => {
   });
 
   it.each([
-    ['provider', '', TEXT],
-    ['provider', 7, TEXT],
+    ['provider', '', ID],
+    ['provider', 7, ID],
+    ['provider', 'Northbook\n', ID],
+    ['provider', 'x'.repeat(257), ID],
     ['name', null, 'must not be null'],
     ['name', 'half \ud83d', 'must be well-formed Unicode'],
     ['marketId', '', ID],
