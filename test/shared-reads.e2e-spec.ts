@@ -12,6 +12,7 @@ const EVENTS = 12;
 const PER_EVENT = 30;
 const TAKE = 7;
 const UNAUTHORIZED = 13;
+const SNAPSHOT_UNAVAILABLE = 246;
 
 let mongod: TestMongod;
 let service: TestApp;
@@ -91,6 +92,13 @@ describe('look-ups that arrive together', () => {
 
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
   });
+});
+
+it('a watch waits for a snapshot that is not there yet, as after a drop', async () => {
+  await failCommand({ times: 5 }, { failCommands: ['find'], errorCode: SNAPSHOT_UNAVAILABLE });
+
+  const { status } = await service.get('/v1/markets/changes?eventId=eventId-1');
+  expect(status).toBe(200);
 });
 
 it('fields that others have added show nowhere, and are not sent any more once there was one', async () => {

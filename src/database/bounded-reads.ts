@@ -9,7 +9,7 @@ import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import { leastTimeOfSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
-import { isTimeExpired, isWorthRetry } from './worth-retry.js';
+import { isSnapshotGone, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
@@ -19,6 +19,10 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
 
 /** A secondary that has not answered by then may be waiting for writes: another is asked beside it. Milliseconds. */
 const HEDGE_AFTER_MS = 50;
+
+/** A snapshot that is not there yet is asked for again after this, so often. Milliseconds. */
+const SNAPSHOT_AGAIN_AFTER_MS = 10;
+const SNAPSHOT_ATTEMPTS = 20;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
@@ -57,7 +61,7 @@ export class BoundedReads {
     const serverDeadline = performance.now() + ms - SERVER_GIVES_UP_EARLIER_MS;
     const ask = this.asker(operation, abort.signal, serverDeadline);
     try {
-      return await Promise.race([this.tryTwice(ask), tooLate]);
+      return await Promise.race([this.tryAgain(ask), tooLate]);
     } catch (error) {
       this.warnOfRefusal(error);
       throw problemOf(error);
@@ -67,12 +71,16 @@ export class BoundedReads {
   }
 
   /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */
-  private async tryTwice<T>(ask: Ask<T>): Promise<T> {
-    try {
-      return await this.attempt(ask);
-    } catch (error) {
-      if (!isWorthRetry(error) || !this.topology.worthTrying) throw error;
-      return this.attempt(ask);
+  private async tryAgain<T>(ask: Ask<T>): Promise<T> {
+    for (let attempts = 1; ; attempts += 1) {
+      try {
+        return await this.attempt(ask);
+      } catch (error) {
+        const lacksSnapshot = isSnapshotGone(error);
+        const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
+        if (isLast || !isWorthRetry(error) || !this.topology.worthTrying) throw error;
+        if (lacksSnapshot) await delay(SNAPSHOT_AGAIN_AFTER_MS);
+      }
     }
   }
 

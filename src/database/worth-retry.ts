@@ -2,10 +2,13 @@ import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerErr
 
 const MAX_TIME_MS_EXPIRED = 50;
 
-/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable, NotWritablePrimary, InterruptedAtShutdown and their like. */
-const RETRYABLE_CODES = new Set([
-  175, 239, 246, 6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
-]);
+/** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
+const SNAPSHOT_GONE = [175, 239, 246];
+
+/** These, NotWritablePrimary, InterruptedAtShutdown and their like. */
+const RETRYABLE_CODES = new Set(
+  SNAPSHOT_GONE.concat([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]),
+);
 
 /** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
 export function isWorthRetry(error: unknown): boolean {
@@ -13,6 +16,11 @@ export function isWorthRetry(error: unknown): boolean {
   if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
   if (!(error instanceof MongoError)) return false;
   return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
+}
+
+/** For some milliseconds after a collection or an index was made anew, there is no snapshot of it. */
+export function isSnapshotGone(error: unknown): boolean {
+  return error instanceof MongoServerError && SNAPSHOT_GONE.includes(Number(error.code));
 }
 
 /** Whether the server gave up because of `maxTimeMS`. */

@@ -1,7 +1,8 @@
-import { MongoServerError, type Document, type Timestamp } from 'mongodb';
+import type { Document, Timestamp } from 'mongodb';
 import type { PipelineStage } from 'mongoose';
 import type { Database } from '../database/database.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
+import { isSnapshotGone } from '../database/worth-retry.js';
 import { TAKE_MAX } from '../http/input/page.js';
 import { MARKET_PROJECTION } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
@@ -24,9 +25,6 @@ const SNAPSHOT_BEHIND_MS = 150;
 
 /** After a snapshot that was too old, none is asked for during this time. Milliseconds. */
 const WITHOUT_SNAPSHOTS_MS = 200;
-
-/** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
-const SNAPSHOT_GONE = new Set([175, 239, 246]);
 
 /** A total order that never changes, so that pages neither overlap nor skip. */
 const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
@@ -139,9 +137,4 @@ function hasOtherFields(market: Document): boolean {
 
 function isBefore(time: Timestamp | undefined, due: Timestamp | undefined): boolean {
   return time !== undefined && due !== undefined && time.lessThan(due);
-}
-
-/** For a moment after a collection or an index was made anew, there is no snapshot of it. */
-function isSnapshotGone(error: unknown): boolean {
-  return error instanceof MongoServerError && SNAPSHOT_GONE.has(Number(error.code));
 }
