@@ -53,6 +53,11 @@ it('defaults are values that the settings may be given', async () => {
   expect(loadConfig(Object.fromEntries(defaults))).toEqual(new Config());
 });
 
+it('all origins are allowed alone, or some by their names', () => {
+  expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
+  expect(() => loadConfig({ CORS_ORIGINS: '*,https://example.com' })).toThrow('CORS_ORIGINS must');
+});
+
 it.each(['a.b', 'a%20b', 'a$b', 'ä'.repeat(32)])('a database can not be named %s', (name) => {
   expect(() => loadConfig({ MONGODB_URI: `mongodb://127.0.0.1/${name}` })).toThrow(
     'MONGODB_URI must name a database',
