@@ -341,6 +341,8 @@ describe('a client that does not read', () => {
     );
     // Until what they asked for is answered, as far as they take it, there may be too much to do.
     await until(isServed, 10_000);
+    const [answer] = await sendRaw(service.port, aRequest());
+    expect(answer?.status).toBe(200);
     // It had to wait for none of them to be cut off.
     expect(await countConnections(server())).toBeGreaterThanOrEqual(unread.length);
     for (const socket of unread) socket.destroy();

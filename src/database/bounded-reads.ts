@@ -70,7 +70,10 @@ export class BoundedReads {
     }
   }
 
-  /** A server that steps down or dies under a read is no reason to fail: another is asked, once. */
+  /**
+   * A server that steps down or dies under a read is no reason to fail: another is asked, once. A snapshot that is not
+   * there yet is waited for.
+   */
   private async tryAgain<T>(ask: Ask<T>): Promise<T> {
     for (let attempts = 1; ; attempts += 1) {
       try {

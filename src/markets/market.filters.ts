@@ -1,3 +1,4 @@
+import { REPLACEMENT_CHARACTER } from './cache/id-order.js';
 import type { MarketFilters } from './markets-query.dto.js';
 import { FILTERED_FIELDS, type FilteredField } from './market.schema.js';
 
@@ -29,7 +30,9 @@ export function conditionsKey(query: MarketFilters): string {
 
 /** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
 export function canBeJudgedInMemory(query: MarketFilters): boolean {
-  return !FILTERED_FIELDS.some((field) => query[field]?.some((value) => value.includes('\ufffd')));
+  return !FILTERED_FIELDS.some((field) =>
+    query[field]?.some((value) => value.includes(REPLACEMENT_CHARACTER)),
+  );
 }
 
 /** Whether a stored market meets all conditions. */

@@ -1,4 +1,4 @@
-/** The content in memory of its own: what is kept would keep alive the whole pool, of up to 64 kB, that Node shares out. */
+/** The content in memory of its own: a piece of the pool that Node shares out would keep up to 64 kB alive. */
 export function ownBuffer(content: string | Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(Buffer.byteLength(content));
   if (typeof content === 'string') own.write(content);
