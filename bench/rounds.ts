@@ -41,7 +41,7 @@ export async function runRounds(
   const samples: Sample[] = [];
   for (let round = 1; round <= pace.rounds; round++) {
     for (const scenario of SCENARIOS) {
-      for (const contender of scenario.contenders ?? CONTENDERS) {
+      for (const contender of inTurn(scenario.contenders ?? CONTENDERS, round)) {
         const sample = await withLoad(database, scenario, contender, async (server) => {
           const measurement = await measure(client, server, scenario, pace, round);
           return {
@@ -61,6 +61,12 @@ export async function runRounds(
   }
   await client.close();
   return samples;
+}
+
+/** Each round begins with another one, so that none is always the first after a change of scenario. */
+function inTurn(contenders: readonly Contender[], round: number): Contender[] {
+  const first = (round - 1) % contenders.length;
+  return [...contenders.slice(first), ...contenders.slice(0, first)];
 }
 
 async function measure(

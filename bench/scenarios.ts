@@ -51,8 +51,9 @@ export const SCENARIOS = [
   COLD,
   HOT,
   HOT_CHANGING,
-  HOT_CONDITIONAL,
+  // Beside the one that it is compared with.
   HOT_COMPRESSED,
+  HOT_CONDITIONAL,
   inForm('HEAD'),
   inForm('key in the query'),
 ];
