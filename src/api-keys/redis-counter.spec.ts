@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Config } from '../config.js';
-import { RequestCounter } from './request-counter.js';
+import { RedisCounter } from './redis-counter.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -17,9 +16,9 @@ it('lets a Redis that has answered keep its connection', async () => {
   const answer = new RateLimiterRes(0, 60_000, 1, true);
   jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
-  const counter = new RequestCounter({ redisUrl: 'redis://127.0.0.1:1' } as Config);
+  const counter = new RedisCounter('redis://127.0.0.1:1');
 
-  expect(await counter.add('a key')).toEqual({ used: 1, msLeft: 60_000 });
+  expect(await counter.add('a key', 1)).toEqual({ used: 1, msLeft: 60_000 });
   jest.advanceTimersByTime(60_000);
 
   expect(cut).not.toHaveBeenCalled();

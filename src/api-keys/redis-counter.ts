@@ -1,0 +1,76 @@
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { WINDOW_SECONDS, type Count } from './window-counter.js';
+
+const NAMES_IN_REDIS = 'markets-odds:requests';
+
+/** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
+const ANSWERS_WITHIN_MS = 200;
+const RECONNECT_WITHIN_MS = 1_000;
+
+/** Counts the requests of each key in Redis, for all replicas together. */
+export class RedisCounter {
+  private readonly logger = new Logger('RequestCounter');
+  private readonly redis: Redis;
+  private readonly limiter: RateLimiterRedis;
+  private isAway = false;
+
+  constructor(url: string) {
+    this.redis = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: ANSWERS_WITHIN_MS,
+      // For the whole answer: the socket's begins again with each byte.
+      commandTimeout: ANSWERS_WITHIN_MS,
+      socketTimeout: ANSWERS_WITHIN_MS,
+      disconnectTimeout: ANSWERS_WITHIN_MS,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
+    });
+    this.redis.on('error', (error) => this.note(error));
+    this.limiter = new RateLimiterRedis({
+      storeClient: this.redis,
+      rejectIfRedisNotReady: true,
+      keyPrefix: NAMES_IN_REDIS,
+      duration: WINDOW_SECONDS,
+      // It only counts: each key has a limit of its own.
+      points: 0,
+    });
+  }
+
+  async connect(): Promise<void> {
+    // A failure comes as an 'error' event as well, and the client goes on trying.
+    await this.redis.connect().catch(() => undefined);
+  }
+
+  disconnect(): void {
+    this.redis.disconnect();
+  }
+
+  /** @returns undefined while Redis is away */
+  async add(id: string, points: number): Promise<Count | undefined> {
+    try {
+      const { consumedPoints, msBeforeNext } = await this.limiter.penalty(id, points);
+      this.note();
+      return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
+    } catch (error) {
+      this.note(error);
+      // One that answers too slowly is connected anew: until then nobody waits for it.
+      const hasAnswered = error instanceof Error && error.name === 'ReplyError';
+      if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
+      return undefined;
+    }
+  }
+
+  /** @param failure of the newest try, if it failed */
+  private note(failure?: unknown): void {
+    const isAway = failure !== undefined;
+    if (isAway === this.isAway) return;
+    this.isAway = isAway;
+    if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
+    // Only the message: the error itself may hold the command, and that the password.
+    const reason = failure instanceof Error ? failure.message : 'unknown';
+    this.logger.warn(`Redis is away, each process counts requests for itself: ${reason}`);
+  }
+}
