@@ -17,6 +17,7 @@ const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
 /** Servers whose answers are never behind. */
 const WRITABLE = new Set(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer']);
 const SECONDARY = 'RSSecondary';
+const ARBITER = 'RSArbiter';
 
 /** What the driver's monitors know of the servers. */
 export class Topology {
@@ -44,7 +45,7 @@ export class Topology {
 
   /** Whether some server can be read. */
   get readable(): boolean {
-    return this.hasPrimary || this.secondaries.length > 0;
+    return this.hasPrimary || (this.secondaries.length > 0 && this.hasHalfOfMembers);
   }
 
   /** Whether some server can be read, or could a moment ago: the driver may find it again. */
@@ -70,6 +71,13 @@ export class Topology {
   /** Whether a reachable secondary knows of a primary: then writes go on that we can't see. */
   get secondariesNamePrimary(): boolean {
     return this.secondaries.some(({ primary }) => primary !== null);
+  }
+
+  /** With fewer, a primary that we can't see may have a majority, and acknowledge what these don't know. */
+  private get hasHalfOfMembers(): boolean {
+    const members = Math.max(...this.secondaries.map(({ allHosts }) => allHosts.length));
+    const reached = this.servers.filter(({ type }) => type === SECONDARY || type === ARBITER);
+    return 2 * reached.length >= members;
   }
 
   private get secondaries(): ServerDescription[] {

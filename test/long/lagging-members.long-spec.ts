@@ -253,4 +253,34 @@ describe('secondaries that lag', () => {
     },
     START_MS,
   );
+
+  it(
+    'answer nothing old where less than half of the members are left',
+    async () => {
+      const stored = await storeServed();
+      const [left = 0, other = 0] = secondaries();
+      await mongod.kill('SIGKILL', left);
+      await stored.change();
+      await writable(mongod);
+      for (const index of [primary, other]) await mongod.kill('SIGKILL', index);
+      await mongod.restart(left);
+      await delay(2_000);
+
+      const prices = new Set<unknown>();
+      const statuses = new Set<number>();
+      for (let look = 0; look < 20; look += 1) {
+        prices.add(await priceOf(stored.path));
+        statuses.add(await statusWith(stored.key, stored.path));
+        await delay(50);
+      }
+      expect([...prices]).toEqual([503]);
+      expect([...statuses]).toEqual([503]);
+      await service.getOpen('/health/ready').expect(503);
+
+      for (const index of [primary, other]) await mongod.restart(index);
+      await until(async () => (await priceOf(stored.path)) === NEW);
+      await writable(mongod);
+    },
+    START_MS,
+  );
 });
