@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
 
 const PAGE = 'docs/performance.md';
 const PICTURES = 'docs/performance';
@@ -23,8 +24,6 @@ export async function writeReport(
 export async function writeBetween(marker: string, page: string, text: string): Promise<void> {
   const place = new RegExp(`(?<=<!-- ${marker} -->\\n).*?(?=<!-- /${marker} -->)`, 's');
   const old = await readFile(page, 'utf8');
-  await writeFile(
-    page,
-    old.replace(place, () => `\n${text}\n\n`),
-  );
+  const written = old.replace(place, () => `\n${text}\n\n`);
+  await writeFile(page, await format(written, { ...(await resolveConfig(page)), filepath: page }));
 }
