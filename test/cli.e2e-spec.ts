@@ -104,6 +104,15 @@ describe('the command line', () => {
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
+
+  it('fails where its result can not be written', async () => {
+    const env = { MONGODB_URI: testDatabaseUri() };
+    const { code, stderr } = await runShell('markets db status >/dev/full', { env });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: "error: stdout can't be written: ENOSPC\n",
+    });
+  });
 });
 
 describe('a key that nobody sees', () => {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded } from '../src/embedded-mongod/embedded.js';
@@ -130,6 +131,15 @@ describe('a data path that somebody else uses', () => {
     const owner = (await readOwner(folder)) as Owner;
     await until(() => isRunning(owner, folder));
     expect(await isRunning(owner, `${folder} of another project`)).toBe(false);
+  });
+
+  it('is not what an owner means whose port has a program that is no mongod', async () => {
+    const program = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(program, 'listening');
+    const { port } = program.address() as AddressInfo;
+    const owner = { pid: process.pid, name: 'the server', port, shared: true };
+    expect(await isRunning(owner, folder)).toBe(false);
+    program.close();
   });
 });
 

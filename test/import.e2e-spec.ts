@@ -267,6 +267,28 @@ describe('markets import', () => {
     await expect(runImport(['-', '--max-rejects', '1'], input)).resolves.toMatchObject({ code: 1 });
   });
 
+  it('tells markets apart exactly, whatever the collation of the collection', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      const collation = { locale: 'en', strength: 2 };
+      const collection = await otherClient.db().createCollection('markets', { collation });
+      const lower = aRecord({ marketId: 'm', name: 'before' });
+      const upper = { ...lower, marketId: 'M' };
+      await importTo(other, ['-'], ndjson(lower, upper));
+      const result = await importTo(other, ['-'], ndjson({ ...upper, name: 'after' }));
+      expect(result).toMatchObject({ code: 0, report: counts({ read: 1, updated: 1 }) });
+      const stored = await collection.find().sort({ name: 1 }).toArray();
+      expect(stored.map(({ marketId, name }) => [marketId, name])).toEqual([
+        ['M', 'after'],
+        ['m', 'before'],
+      ]);
+    } finally {
+      await otherClient.db().dropDatabase();
+      await otherClient.close();
+    }
+  });
+
   it('rejects what MongoDB refuses, and goes on', async () => {
     const other = testDatabaseUri();
     const otherClient = await MongoClient.connect(other);
@@ -467,14 +489,23 @@ describe('markets import', () => {
     });
   });
 
-  it('counts nothing as stored when its connection is cut in place of an answer', async () => {
+  it('counts nothing as stored when it is cut off, or a majority may lack it', async () => {
     const mongod = await TestMongod.start();
     try {
-      const cut = { failCommands: ['insert', 'update'], closeConnection: true };
-      await setFailCommand(mongod, 'alwaysOn', cut);
-      const { code, report, stderr } = await importTo(mongod.uri, ['-'], ndjson(aRecord()));
-      expect({ code, report }).toEqual({ code: 1, report: counts({}) });
-      expect(stderr).toMatch(/^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/);
+      const own = await MongoClient.connect(mongod.uri);
+      await own.db().createCollection('markets', { validator: { name: { $ne: 'Forbidden' } } });
+      await own.close();
+      const input = ndjson(aRecord(), aRecord({ name: 'Forbidden' }));
+      const lacking = { writeConcernError: { code: 64, errmsg: 'waiting for replication' } };
+      for (const failure of [{ closeConnection: true }, lacking]) {
+        const data = { failCommands: ['insert', 'update'], ...failure };
+        await setFailCommand(mongod, 'alwaysOn', data);
+        const { code, report, stderr } = await importTo(mongod.uri, ['-'], input);
+        expect({ code, report }).toEqual({ code: 1, report: counts({}) });
+        expect(stderr).toMatch(
+          /^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/,
+        );
+      }
     } finally {
       await mongod.stop();
     }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { conditionsKey, conditionsOf, filteredOf, meetsAll } from './market.filters.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
@@ -78,5 +80,17 @@ describe('filteredOf', () => {
         name: 'Match Odds',
       }),
     ).toEqual({ provider: longest, marketStatus: [undefined, 'OPEN', undefined, undefined] });
+  });
+
+  it('keeps few texts for good, however many it has seen', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    collectGarbage();
+    const before = getHeapStatistics().used_heap_size;
+    for (let number = 0; number < 50_000; number += 1) {
+      filteredOf({ provider: String(number).padEnd(400, 'x') });
+    }
+    collectGarbage();
+    expect(getHeapStatistics().used_heap_size - before).toBeLessThan(5 * 1024 * 1024);
   });
 });

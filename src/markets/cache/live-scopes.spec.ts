@@ -1,24 +1,68 @@
-import { expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { aMarket } from '../../../test/factories.js';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { Change } from '../../change-feed/change.js';
+import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { LiveScopes } from './live-scopes.js';
+import { makeScope } from './make-scope.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const eventId = 'e';
+const stored = (name: string) => ({ _id: 'a', ...aMarket({ eventId, name }) });
+const namesIn = (scope: CachedScope) =>
+  scope.matching([]).map(({ json }) => (JSON.parse(json) as { name: string }).name);
+
+let feed: { position: Timestamp; listen(): void };
+let history: ChangeHistory;
+let live: LiveScopes;
+
+/** A scope with one market, read at this time. */
+function scopeReadAt(seconds: number, name: string): CachedScope {
+  const market = cachedMarketOf(stored(name), at(seconds)) as CachedMarket;
+  return new CachedScope({ eventId }, at(seconds), [market]);
+}
+
+function tell(seconds: number, change: Change): void {
+  live.committed({ clusterTime: at(seconds), changes: [change] });
+}
+
+beforeEach(() => {
+  feed = { position: at(10), listen: () => undefined };
+  history = new ChangeHistory();
+  live = new LiveScopes(feed as unknown as ChangeFeed, history);
+  live.forgetAll(at(10));
+});
 
 it('does not know what was told of unknown scopes while a scope was loaded', () => {
-  const feed = { position: at(10), listen: () => undefined };
-  const history = new ChangeHistory();
-  const live = new LiveScopes(feed as unknown as ChangeFeed, history);
-  live.forgetAll(at(10));
-  const loaded = new CachedScope({ eventId: 'e' }, at(11), []);
+  const loaded = new CachedScope({ eventId }, at(11), []);
   // Nobody knows where the market was before: it may have been in the scope.
-  live.committed({ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' }] });
+  tell(13, { kind: 'deleted', id: 'a' });
   feed.position = at(14);
 
   const scope = live.add(loaded);
 
   expect(history.since(scope, at(12))).toBeUndefined();
   expect(history.since(scope, at(14))).toEqual(new Set());
+});
+
+it('applies no change that is older than what was read', () => {
+  const scope = live.add(scopeReadAt(14, 'new'));
+  tell(13, { kind: 'stored', id: 'a', before: {}, document: stored('old') });
+  expect(namesIn(scope)).toEqual(['new']);
+});
+
+it('keeps nothing of a market that no scope holds any more', () => {
+  live.add(scopeReadAt(10, 'new'));
+  expect(live.holdings).toBe(1);
+  tell(11, { kind: 'deleted', id: 'a' });
+  expect(live.holdings).toBe(0);
+});
+
+it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
+  const commits = [{ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' } as const] }];
+  const made = makeScope({ eventId }, [stored('old')], at(12), { commits, outdated: false });
+  expect(namesIn(made as CachedScope)).toEqual([]);
 });

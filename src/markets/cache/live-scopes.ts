@@ -34,7 +34,7 @@ export class LiveScopes implements ChangeListener {
     feed.listen(MARKETS, this);
   }
 
-  /** Markets noted as held by scopes. */
+  /** How many markets the scopes hold. */
   get holdings(): number {
     return this.holders.count;
   }

@@ -4,9 +4,9 @@ import type { CachedScope } from './cached-scope.js';
 export class MarketHolders {
   private readonly byMarket = new Map<string, readonly CachedScope[]>();
 
-  /** How many are noted: each market once for each scope that holds it. */
+  /** How many markets are held. */
   get count(): number {
-    return [...this.byMarket.values()].reduce((sum, { length }) => sum + length, 0);
+    return this.byMarket.size;
   }
 
   of(marketKey: string): readonly CachedScope[] {

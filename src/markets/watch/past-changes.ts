@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { changeOf, type ChangeListener, type DocumentChange } from '../../change-feed/change.js';
+import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { secondsBefore } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
@@ -84,15 +84,9 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
         if (event.clusterTime.greaterThan(until)) break;
         const change = changeOf(event, MARKETS);
         if (change?.kind === 'replaced') knownAfter = event.clusterTime;
-        else if (change) this.note(change, event.clusterTime);
+        else if (change) this.history.noteChange(new MarketChange(change, event.clusterTime));
       }
     }
     if (run === this.run) this.history.extendTo(knownAfter);
-  }
-
-  private note(change: DocumentChange, clusterTime: Timestamp): void {
-    this.history.noteChange(new MarketChange(change, clusterTime));
-    // Which scopes the market is in after such a change is not known.
-    if (change.kind === 'altered') this.history.noteUnknown(clusterTime);
   }
 }

@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import type { Model } from 'mongoose';
+import type { ChangeFeed } from '../change-feed/change-feed.js';
+import type { Moment } from '../common/moment.js';
+import type { StoredApiKey } from './api-key.schema.js';
+import type { KeyReader } from './key-reader.js';
+import { KeyRecords } from './key-records.js';
+import type { KnownKey } from './known-key.js';
+
+const find = jest.fn<KeyReader['find']>();
+let records: KeyRecords;
+
+/** What a read finds that began so long after another one. */
+function found(name: string, afterMs: number): KnownKey {
+  const readAt: Moment = { monotonicMs: performance.now() + afterMs, wallMs: Date.now() + afterMs };
+  return { record: { _id: 'id', name } as StoredApiKey, readAt, usedSince: false };
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  records = new KeyRecords(
+    { collection: { name: 'api_keys' } } as Model<StoredApiKey>,
+    { find } as unknown as KeyReader,
+    { listen: () => undefined } as unknown as ChangeFeed,
+  );
+});
+
+afterEach(() => {
+  find.mockReset();
+  jest.useRealTimers();
+});
+
+it('keeps the newer record when an older one comes later, from a secondary for one', async () => {
+  find.mockResolvedValueOnce(found('newer', 0)).mockResolvedValueOnce(found('older', -1_000));
+  await records.read('id');
+  await records.read('id');
+  expect(records.recall('id')?.record?.name).toBe('newer');
+});
+
+it('reads few of the ids that a limited client has made up', () => {
+  find.mockReturnValue(new Promise(() => undefined));
+  for (let number = 0; number < 5_000; number += 1) records.readLater(String(number));
+  jest.runAllTimers();
+  expect(find).toHaveBeenCalledTimes(2_000);
+});

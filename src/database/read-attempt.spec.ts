@@ -1,0 +1,17 @@
+import { expect, it, jest } from '@jest/globals';
+import { ReadPreference, type ClientSession, type Db } from 'mongodb';
+import { ReadAfterTime } from './read-after-time.js';
+import { ReadAttempt } from './read-attempt.js';
+
+it('frees a cursor on the server that has it', () => {
+  const command = jest.fn<Db['command']>().mockResolvedValue({});
+  const readPreference = ReadPreference.secondaryPreferred;
+  const options = { session: {} as ClientSession, readPreference, signal: AbortSignal.timeout(9) };
+  const db = { command } as unknown as Db;
+  const attempt = new ReadAttempt(db, options, performance.now(), new ReadAfterTime());
+  attempt.killCursor({ id: 7, ns: 'odds.markets' });
+  expect(command).toHaveBeenCalledWith(
+    expect.objectContaining({ killCursors: 'markets' }),
+    expect.objectContaining({ readPreference }),
+  );
+});
