@@ -5,6 +5,7 @@ import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ConfigError, loadConfig } from '../src/config.js';
 import { testDatabaseUri } from './mongo.js';
 import { startProcess, type ServiceProcess } from './services.js';
+import { until } from './until.js';
 
 const PROBES = ['/health/live', '/health/ready', '/metrics'];
 const OTHERS = ['/v1/markets/market/fixture/x', '/docs', '/docs/', '/openapi.json', '/health/x'];
@@ -41,6 +42,15 @@ describe('With ADMIN_PORT', () => {
   it.each(OTHERS)('%s is not there', async (path) => {
     expect(await ask(adminPort, path)).toEqual(NOT_FOUND);
     expect(await ask(adminPort, path, 'POST')).toEqual(NOT_FOUND);
+  });
+
+  it('what callers are answered from memory is not there', async () => {
+    const path = '/v1/markets/market/fixture/remembered';
+    await until(async () => {
+      expect((await ask(service.port, path)).status).toBe(200);
+      return service.stdout.some((line) => line.includes('"source":"memory"'));
+    });
+    expect(await ask(adminPort, path)).toEqual(NOT_FOUND);
   });
 
   it('callers find what is theirs where it was, and no probes in the document', async () => {

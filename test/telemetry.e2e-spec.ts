@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,13 +9,17 @@ import supertest from 'supertest';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createApp } from '../src/app.setup.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
+import { Problem } from '../src/http/problem.js';
+import { PageReader } from '../src/markets/page-reader.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { sendRaw } from './raw-http.js';
+import { until } from './until.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
 
@@ -195,6 +199,15 @@ describe('GET /metrics', () => {
     expect(value('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
   });
 
+  it('counts each change once, however often it is scraped', async () => {
+    const { told } = service.app.get(ChangeFeed);
+    await store(service.database.connection, aMarket());
+    await until(() => told.events > 0);
+    const changes = async () => valueOf(await metricsOf(service.url), 'change_feed_events_total');
+    // Another change may come in between, as of a key that was used.
+    await until(async () => (await changes()) === (await changes()), 5_000);
+  });
+
   it('counts an operation that got no connection as waiting no longer', async () => {
     const series = [
       'mongodb_pool_wait_queue_length',
@@ -337,6 +350,14 @@ describe('the log', () => {
     await ask('/nothing', 'after-stream').expect(404);
     await logging.log.line({ requestId: 'after-stream' });
     expect(logging.log.lines.filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+
+  it('blames a MongoDB that is too slow', async () => {
+    const tooSlow = new Problem('database_timeout', 'MongoDB is too slow.');
+    jest.spyOn(logging.app.get(PageReader), 'read').mockRejectedValueOnce(tooSlow);
+    await ask('/v1/markets/market/fixture/slow', 'slow').set('X-API-Key', service.key).expect(504);
+    const warning = await logging.log.line({ level: 'warn', code: 'database_timeout' });
+    expect(warning['msg']).toBe('Requests fail: MongoDB is away or too slow');
   });
 
   it('leaves probes and scrapes out until it is asked for more', async () => {

@@ -481,6 +481,13 @@ describe('a stream that is refused', () => {
     await until(async () => (await open(query, {}, key)).response.statusCode === 200);
   });
 
+  it('is any of a key that may have none', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'none', streams: 0 });
+    const refused = service.getOpen('/v1/markets/stream?eventId=a').set('X-API-Key', key);
+    const { body } = await refused.timeout(2_000).expect(429);
+    expect(body.code).toBe('too_many_streams');
+  });
+
   it.each([
     ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'charge')],
     ['it was prepared', () => jest.spyOn(service.app.get(WatchOpening), 'open')],

@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Problem } from '../../http/problem.js';
+import type { ScopeLoader } from '../cache/scope-loader.js';
+import { ScopeReloader } from './scope-reloader.js';
+import { WatchedScope } from './watched-scope.js';
+import type { WatchedScopes } from './watched-scopes.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('loads a scope once at a time, and again when that has failed', async () => {
+  const load = jest.fn<ScopeLoader['load']>().mockReturnValue(new Promise(() => undefined));
+  const failed = new Promise<never>((_resolve, reject) => {
+    setTimeout(() => reject(new Problem('database_timeout', 'MongoDB is too slow.')), 10_000);
+  });
+  load.mockReturnValueOnce(failed);
+  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
+  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+
+  await jest.advanceTimersByTimeAsync(9_000);
+  expect(load).toHaveBeenCalledTimes(1);
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(load).toHaveBeenCalledTimes(2);
+  reloader.onApplicationShutdown();
+});
