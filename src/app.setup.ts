@@ -102,7 +102,7 @@ function crossOrigin(origins: readonly string[]): CorsOptions {
   return {
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET', 'HEAD'],
-    allowedHeaders: [API_KEY_HEADER, 'X-Request-Id', 'If-None-Match'],
+    allowedHeaders: [API_KEY_HEADER, 'X-Request-Id', 'If-None-Match', 'Last-Event-ID'],
     exposedHeaders: ['ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
     maxAge: 600,
   };

@@ -73,6 +73,23 @@ describe('the embedded MongoDB', () => {
     for (const { uri } of [server, ...others]) expect(await uri).toBe(first);
   });
 
+  it('is tried again by who finds its port taken: another has started in the same moment', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const start = MongodProcess.start.bind(MongodProcess);
+    const starts = jest.spyOn(MongodProcess, 'start');
+    starts.mockImplementationOnce((options) => start({ ...options, port }));
+    try {
+      const options = { path: folder, name: 'a command', shared: false };
+      await (await openEmbedded(options, () => undefined)).close();
+      expect(starts).toHaveBeenCalledTimes(2);
+    } finally {
+      jest.restoreAllMocks();
+      other.close();
+    }
+  });
+
   it('is not opened by a command that was told to end', async () => {
     const signal = AbortSignal.abort(new Error('stopped'));
     const options = { path: folder, name: 'a command', shared: false, signal };

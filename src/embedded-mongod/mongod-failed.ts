@@ -8,8 +8,9 @@ export class MongodFailed extends Error {
     this.name = 'MongodFailed';
   }
 
-  get pathInUse(): boolean {
-    return this.message.includes('DBPathInUse');
+  /** Whether another mongod has the data path, or has just taken the port that was free a moment ago. */
+  get cameSecond(): boolean {
+    return /DBPathInUse|setting up listener/.test(this.message);
   }
 }
 
