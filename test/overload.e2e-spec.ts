@@ -2,13 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AppOptions } from '../src/app.setup.js';
 import { HTTP_LIMITS, type HttpLimits } from '../src/http/http-limits.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
+import { collectGarbage } from './collect-garbage.js';
 import { aMarket, store } from './factories.js';
 import {
   countConnections,
@@ -154,8 +153,6 @@ it('keeps nothing of an answer that is over', async () => {
     answers.push(new WeakRef(response)),
   );
   for (let asked = 0; asked < 40; asked += 1) await service.get(PATH).expect(200);
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
   await until(() => {
     collectGarbage();
     return answers.filter((answer) => answer.deref()).length < 20;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { getHeapStatistics } from 'node:v8';
+import { collectGarbage } from '../../test/collect-garbage.js';
 import { conditionsKey, conditionsOf, filteredOf, meetsAll } from './market.filters.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
@@ -83,8 +83,6 @@ describe('filteredOf', () => {
   });
 
   it('keeps few texts for good, however many it has seen', () => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
     collectGarbage();
     const before = getHeapStatistics().used_heap_size;
     for (let number = 0; number < 50_000; number += 1) {

@@ -104,6 +104,18 @@ async function statusWith(key: string, path: string): Promise<number> {
   return (await service.getOpen(path).set('X-API-Key', key)).status;
 }
 
+/** Looks again and again, for a second or so. */
+async function lookFor({ key, path }: Stored) {
+  const prices: unknown[] = [];
+  const statuses = new Set<number>();
+  for (let look = 0; look < 20; look += 1) {
+    prices.push(await priceOf(path));
+    statuses.add(await statusWith(key, path));
+    await delay(50);
+  }
+  return { prices, statuses };
+}
+
 beforeAll(async () => {
   mongod = await TestMongod.start({ members: 3 });
   writer = await MongoClient.connect(mongod.uri);
@@ -160,13 +172,7 @@ describe('secondaries that lag', () => {
       await stored.change();
       await delay(2_000);
 
-      const prices = [];
-      const statuses = new Set<number>();
-      for (let look = 0; look < 20; look += 1) {
-        prices.push(await priceOf(stored.path));
-        statuses.add(await statusWith(stored.key, stored.path));
-        await delay(50);
-      }
+      const { prices, statuses } = await lookFor(stored);
       expect(prices).not.toContain(OLD);
       expect(prices.filter((price) => price === NEW).length).toBeGreaterThan(prices.length / 2);
       expect(statuses).not.toContain(200);
@@ -197,13 +203,7 @@ describe('secondaries that lag', () => {
       await onMember(mongod, primary, stepDown);
       await delay(2_000);
 
-      const prices = [];
-      const statuses = new Set<number>();
-      for (let look = 0; look < 20; look += 1) {
-        prices.push(await priceOf(stored.path));
-        statuses.add(await statusWith(stored.key, stored.path));
-        await delay(50);
-      }
+      const { prices, statuses } = await lookFor(stored);
       expect(prices).not.toContain(OLD);
       expect(prices.filter((price) => price === NEW).length).toBeGreaterThan(prices.length / 2);
       expect(statuses).not.toContain(200);
@@ -266,14 +266,8 @@ describe('secondaries that lag', () => {
       await mongod.restart(left);
       await delay(2_000);
 
-      const prices = new Set<unknown>();
-      const statuses = new Set<number>();
-      for (let look = 0; look < 20; look += 1) {
-        prices.add(await priceOf(stored.path));
-        statuses.add(await statusWith(stored.key, stored.path));
-        await delay(50);
-      }
-      expect([...prices]).toEqual([503]);
+      const { prices, statuses } = await lookFor(stored);
+      expect([...new Set(prices)]).toEqual([503]);
       expect([...statuses]).toEqual([503]);
       await service.getOpen('/health/ready').expect(503);
 

@@ -56,7 +56,7 @@ it('applies no change that is older than what was read', () => {
 
 it('keeps nothing of a market that no scope holds any more', () => {
   live.add(scopeReadAt(10, 'new'));
-  expect(live.holdings).toBe(1);
+  expect(live.holdings).toBe(2);
   tell(11, { kind: 'deleted', id: 'a' });
   expect(live.holdings).toBe(0);
 });

@@ -34,7 +34,7 @@ export class LiveScopes implements ChangeListener {
     feed.listen(MARKETS, this);
   }
 
-  /** How many markets the scopes hold. */
+  /** What is noted of markets and the scopes that hold them. */
   get holdings(): number {
     return this.holders.count;
   }
