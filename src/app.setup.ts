@@ -60,7 +60,7 @@ export async function createApp(
   app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
   setUpLivePage(app, config.isEmbedded);
-  setUpDocs(app, { withProbes: config.adminPort === undefined });
+  setUpDocs(app, config);
   await app.init();
   const shortWay = app.get(ShortWay);
   const trace = traceRequests(tracing);

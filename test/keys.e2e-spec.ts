@@ -280,9 +280,19 @@ describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
       const key = await newKey();
       const url = `${headerOnly.url}${PATH}?${query.replace('KEY', key)}`;
       const answer = await fetch(url, { headers: { 'X-API-Key': key } });
-      expect(await answer.json()).toMatchObject({ status: 400, code: 'ambiguous_credentials' });
+      const problem = await answer.text();
+      expect(JSON.parse(problem)).toMatchObject({ status: 400, code: 'ambiguous_credentials' });
+      expect(problem).not.toContain('api_key');
     },
   );
+
+  it('no fault of a query and no documentation names the query parameter', async () => {
+    const fault = await headerOnly.get(`${PATH}?apikey=x`).expect(400);
+    const document = await headerOnly.getOpen('/openapi.json').expect(200);
+    expect(fault.text).toContain('is not known: allowed are marketMoment');
+    expect(document.text).toContain('"X-API-Key":[]');
+    for (const { text } of [fault, document]) expect(text).not.toContain('api_key');
+  });
 
   it('a key in the query is none for what is answered from memory, either', async () => {
     const { known } = headerOnly.app.get(ShortWay);

@@ -11,8 +11,6 @@ import { rateLimited } from './rate-limited.js';
 import { RequestLimit } from './request-limit.js';
 import { WindowCounter } from './window-counter.js';
 
-const ONE_KEY = `Send one API key: once in the header ${API_KEY_HEADER} or once as the query parameter ${API_KEY_QUERY}.`;
-
 /** Clients whose refused keys are counted, some 500 bytes each. */
 const MAX_CLIENTS = 20_000;
 
@@ -25,19 +23,27 @@ export class ApiKeyGuard implements CanActivate {
   /** How many keys of each client were refused. */
   private readonly failures = new WindowCounter(MAX_CLIENTS);
 
+  /** Where a key may be sent. */
+  private readonly place: string;
+
   constructor(
     private readonly reflector: Reflector,
     private readonly verifier: KeyVerifier,
     private readonly limit: RequestLimit,
     @Inject(Config) private readonly config: Config,
-  ) {}
+  ) {
+    const orQuery = config.authAllowQueryKey ? ` or as the query parameter ${API_KEY_QUERY}` : '';
+    this.place = `in the header ${API_KEY_HEADER}${orQuery}`;
+  }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const targets = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
     const { inQuery, inHeader } = credentialsOf(request);
-    if (inQuery.length + inHeader.length > 1) throw new Problem('ambiguous_credentials', ONE_KEY);
+    if (inQuery.length + inHeader.length > 1) {
+      throw new Problem('ambiguous_credentials', `Send one API key, once: ${this.place}.`);
+    }
     const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
     request.apiKey = await this.callerOf(request, key);
@@ -63,10 +69,7 @@ export class ApiKeyGuard implements CanActivate {
 
   private refusal(request: ApiRequest, reason: string): Problem {
     request.authFailure = reason;
-    const { authAllowQueryKey } = this.config;
-    const orQuery = authAllowQueryKey ? ` or as the query parameter ${API_KEY_QUERY}` : '';
-    const detail = `A valid API key is needed, in the header ${API_KEY_HEADER}${orQuery}.`;
-    return new Problem('unauthorized', detail, {
+    return new Problem('unauthorized', `A valid API key is needed, ${this.place}.`, {
       headers: { 'WWW-Authenticate': 'ApiKey realm="markets"' },
     });
   }

@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { Config } from '../config.js';
 import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
 import { PROBE_PATHS } from '../http/probe-paths.js';
 import { addCommonAnswers } from './common-answers.js';
@@ -7,8 +8,7 @@ import { addCommonAnswers } from './common-answers.js';
 const DESCRIPTION = `What are the odds on this event? Betting markets with their runners and decimal prices,
 by the bookmaker's event id or by the service's own fixture id.
 
-Every look-up wants an API key: in the header \`${API_KEY_HEADER}\`, or as the query parameter \`${API_KEY_QUERY}\`.
-A key in a URL ends up in the logs of proxies: prefer the header.
+Every look-up wants an API key: **Authorize** says where it may be sent.
 
 [/docs/live](/docs/live) shows markets as they change. It reads a stream, which this page can't try out; a terminal can:
 
@@ -31,8 +31,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
         type: 'apiKey',
         in: 'header',
         name: API_KEY_HEADER,
-        description:
-          'The way to prefer. Fill in one of the two: two keys in a request are refused.',
+        description: 'Send it in one place alone: two keys in a request are refused.',
       },
       API_KEY_HEADER,
     )
@@ -53,9 +52,13 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 }
 
 /** Swagger UI at /docs and the document at /openapi.json: both without a key. */
-export function setUpDocs(app: INestApplication, { withProbes }: { withProbes: boolean }): void {
+export function setUpDocs(
+  app: INestApplication,
+  { adminPort, authAllowQueryKey }: Pick<Config, 'adminPort' | 'authAllowQueryKey'>,
+): void {
   const document = createDocument(app);
-  if (!withProbes) for (const path of PROBE_PATHS) delete document.paths[path];
+  if (adminPort !== undefined) for (const path of PROBE_PATHS) delete document.paths[path];
+  if (!authAllowQueryKey) takeOutQueryKey(document);
   SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
@@ -66,4 +69,12 @@ export function setUpDocs(app: INestApplication, { withProbes }: { withProbes: b
       displayRequestDuration: true,
     },
   });
+}
+
+function takeOutQueryKey({ paths, components }: OpenAPIObject): void {
+  delete components?.securitySchemes?.[API_KEY_QUERY];
+  for (const { get: operation } of Object.values(paths)) {
+    if (operation)
+      operation.security = operation.security?.filter((way) => !(API_KEY_QUERY in way));
+  }
 }

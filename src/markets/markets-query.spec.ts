@@ -3,7 +3,7 @@ import { readAs } from '../../test/read-as.js';
 import { MarketsQuery } from './markets-query.dto.js';
 
 const TYPES = 'must be one of BTTS, MATCH_ODDS, OVER_UNDER, DOUBLE_CHANCE, UNDER_OVER_HT';
-const ALLOWED = 'marketMoment, marketType, marketStatus, provider, page, take, api_key';
+const ALLOWED = 'marketMoment, marketType, marketStatus, provider, page, take';
 const TEXT = 'must be 1 to 256 characters, no control characters';
 
 const times = (count: number, part: (n: number) => string) =>

@@ -65,7 +65,7 @@ function readQuery(
     else if (texts.length > 1) fault(name, 'must not be repeated');
     else input.values[parameter.property] = (parameter.convert ?? String)(texts[0]);
   }
-  const allowed = [...parameters.keys(), API_KEY_QUERY].join(', ');
+  const allowed = [...parameters.keys()].join(', ');
   for (const name of unknown.slice(0, UNKNOWN_TOLD_MAX)) {
     fault(echo(name, request), `is not known: allowed are ${allowed}`);
   }
