@@ -24,6 +24,6 @@ export default {
   globalSetup: '<rootDir>/test/global-setup.ts',
   globalTeardown: '<rootDir>/test/global-teardown.ts',
   testTimeout: 20_000,
-  // The tests wait about as long as they compute: three workers keep two cores busy.
-  maxWorkers: 3,
+  // The tests wait about as long as they compute: four workers keep two cores busy.
+  maxWorkers: 4,
 };
