@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
@@ -537,23 +536,6 @@ describe('(e) memory', () => {
       answered += answer.body.length;
     }
     expect(bench.cache.bytes).toBeGreaterThan(before + answered);
-  });
-
-  it('keeps an answer better compressed once it has been asked for often, and counts that', async () => {
-    const scope = { eventId: randomUUID() };
-    await bench.markets.insertMany(Array.from({ length: 20 }, () => stored(scope)));
-    await bench.told();
-    await bench.popularise(scope);
-    const { answer } = await bench.service.app.get(MarketsService).page(scope, PAGE);
-    for (const by of ['br', 'gzip'] as const) {
-      const plainBytes = answer.bytes;
-      const quick = await answer.compress(by);
-      await until(async () => (await answer.compress(by)).length < quick.length);
-      const better = await answer.compress(by);
-      expect(answer.bytes).toBe(plainBytes + better.length);
-      const inflated = by === 'br' ? brotliDecompressSync(better) : gunzipSync(better);
-      expect(inflated).toEqual(answer.body);
-    }
   });
 
   it('stays in its bound under random look-ups', async () => {

@@ -1,47 +1,26 @@
 import { promisify } from 'node:util';
-import {
-  brotliCompress,
-  brotliCompressSync,
-  constants,
-  gzip,
-  gzipSync,
-  type BrotliOptions,
-} from 'node:zlib';
+import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
 import { ownBuffer } from './own-buffer.js';
 
 /** Smaller bodies are compressed at once, within 0.2 ms: handing them to another thread and back costs as much. */
 const AT_ONCE_BYTES = 64 * 1024;
 
-/** What is asked for so often before it changes is compressed anew, better: a fifth to a third of its bytes are saved. */
-const LASTS_AFTER = 32;
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } };
+const GZIP = { level: 1 };
 
-const brotli = (quality: number): BrotliOptions => ({
-  params: { [constants.BROTLI_PARAM_QUALITY]: quality },
-});
-
-/** By the `quick` level at first: a quarter of the work of the `better` one. */
+/** Fast levels: most answers change before the bytes that a slow level saves would pay for it. */
 const compressors = {
   br: {
-    quick: 0,
-    better: 5,
-    atOnce: (body: Buffer, level: number) => brotliCompressSync(body, brotli(level)),
-    later: (body: Buffer, level: number) => promisify(brotliCompress)(body, brotli(level)),
+    atOnce: (body: Buffer) => brotliCompressSync(body, BROTLI),
+    later: (body: Buffer) => promisify(brotliCompress)(body, BROTLI),
   },
   gzip: {
-    quick: 1,
-    better: 6,
-    atOnce: (body: Buffer, level: number) => gzipSync(body, { level }),
-    later: (body: Buffer, level: number) => promisify(gzip)(body, { level }),
+    atOnce: (body: Buffer) => gzipSync(body, GZIP),
+    later: (body: Buffer) => promisify(gzip)(body, GZIP),
   },
 };
 
 export type Compression = keyof typeof compressors;
-
-interface Compressed {
-  body: Buffer | Promise<Buffer>;
-  bytes: number;
-  asked: number;
-}
 
 /** In bytes. */
 export function lengthOf(parts: readonly Buffer[]): number {
@@ -50,7 +29,7 @@ export function lengthOf(parts: readonly Buffer[]): number {
 
 /** The finished body of an answer. */
 export class JsonBody {
-  private readonly compressed = new Map<Compression, Compressed>();
+  private readonly compressed = new Map<Compression, Buffer | Promise<Buffer>>();
   private compressedBytes = 0;
 
   /** In bytes, not compressed. */
@@ -74,33 +53,23 @@ export class JsonBody {
 
   /** The body compressed, at once if that was done before. */
   compress(by: Compression): Buffer | Promise<Buffer> {
-    const form = this.compressed.get(by) ?? this.begin(by);
-    form.asked += 1;
-    if (form.asked === LASTS_AFTER) {
-      const { better, later } = compressors[by];
-      // Until it is done, and if it fails, there is the quick one.
-      later(this.body, better).then((done) => this.keep(form, done), ignore);
-    }
-    return form.body;
+    return this.compressed.get(by) ?? this.begin(by);
   }
 
-  private begin(by: Compression): Compressed {
-    const { atOnce, later, quick } = compressors[by];
-    const isSmall = this.length <= AT_ONCE_BYTES;
-    const body = isSmall ? atOnce(this.body, quick) : later(this.body, quick);
-    const form: Compressed = { body, bytes: 0, asked: 0 };
+  private begin(by: Compression): Buffer | Promise<Buffer> {
+    const { atOnce, later } = compressors[by];
+    if (this.length <= AT_ONCE_BYTES) return this.keep(by, atOnce(this.body));
+    const form = later(this.body).then((done) => this.keep(by, done));
     this.compressed.set(by, form);
-    if (Buffer.isBuffer(body)) this.keep(form, body);
-    else body.then((done) => this.keep(form, done)).catch(() => this.compressed.delete(by));
+    form.catch(() => this.compressed.delete(by));
     return form;
   }
 
-  private keep(form: Compressed, done: Buffer): void {
-    this.compressedBytes += done.length - form.bytes;
-    form.bytes = done.length;
+  private keep(by: Compression, done: Buffer): Buffer {
     // zlib's own takes 16 kB, however little is in it.
-    form.body = ownBuffer(done);
+    const form = ownBuffer(done);
+    this.compressed.set(by, form);
+    this.compressedBytes += form.length;
+    return form;
   }
 }
-
-const ignore = () => undefined;
