@@ -2,21 +2,21 @@ import { Logger, type INestApplicationContext } from '@nestjs/common';
 import { getModelToken } from '@nestjs/mongoose';
 import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Market } from '../markets/market.schema.js';
-import { demoMarkets } from './demo-markets.js';
-import { PriceWalk } from './price-walk.js';
+import { Market, type Runner } from '../markets/market.schema.js';
+import { demoMarkets, priceOf } from './demo-markets.js';
 
 /** Mean time between two changes. Milliseconds. */
 const PAUSE_MS = 200;
 const WRITE_WITHIN_MS = 2_000;
 
+/** The largest move away from a runner's first price, as a share of the smaller of two chances. */
+const FURTHEST = 0.05;
+
 /** Moves the prices of the demo's live markets, for as long as the database holds nothing else. */
 export class DemoFeed {
   private readonly markets: Model<Market>;
   private readonly records = demoMarkets();
-  private readonly walks = this.records
-    .filter(({ marketMoment }) => marketMoment === 'live')
-    .map((market) => ({ _id: market._id, walk: new PriceWalk(market) }));
+  private readonly live = this.records.filter(({ marketMoment }) => marketMoment === 'live');
   /** Set to end it. */
   hasStopped = false;
 
@@ -53,17 +53,30 @@ export class DemoFeed {
 
   private async moveOne(): Promise<void> {
     // The first fixtures, which a newcomer watches, move most often.
-    const chosen = this.walks[Math.floor(Math.random() ** 2 * this.walks.length)];
-    const moves = chosen?.walk.step() ?? [];
-    if (!chosen || moves.length === 0) return;
-    const prices = moves.map(({ price }, index) => [`runners.$[runner${index}].price`, price]);
-    const arrayFilters = moves.map(({ runnerId }, index) => ({
-      [`runner${index}.runnerId`]: runnerId,
-    }));
+    const { _id, runners } = pick(this.live, Math.random() ** 2);
     await this.markets.collection.updateOne(
-      { _id: chosen._id },
-      { $set: { ...Object.fromEntries(prices), updatedAt: new Date() } },
-      { arrayFilters, maxTimeMS: WRITE_WITHIN_MS },
+      { _id },
+      { $set: { runners: withMovedPrices(runners), updatedAt: new Date() } },
+      { maxTimeMS: WRITE_WITHIN_MS },
     );
   }
+}
+
+/** What one runner's chance gains, another one's of the same line loses: the provider's margin stays. */
+export function withMovedPrices(runners: readonly Runner[]): Runner[] {
+  const gaining = pick(runners);
+  const losing = pick(runners.filter((one) => one !== gaining && one.line === gaining.line));
+  const step = (Math.random() * FURTHEST) / Math.max(gaining.price, losing.price);
+  const steps = new Map([
+    [gaining, step],
+    [losing, -step],
+  ]);
+  return runners.map((runner) => ({
+    ...runner,
+    price: priceOf(1 / runner.price + (steps.get(runner) ?? 0)),
+  }));
+}
+
+function pick<T>(values: readonly T[], chance = Math.random()): T {
+  return values[Math.floor(chance * values.length)] as T;
 }

@@ -34,6 +34,11 @@ export function demoMarkets(): DemoMarket[] {
   return markets.map((market, index) => ({ _id: idOf(index + 1), ...market }));
 }
 
+/** Decimal odds, in hundredths. */
+export function priceOf(chance: number): number {
+  return Math.max(1.01, Math.round(100 / chance) / 100);
+}
+
 function idOf(number: number): Types.ObjectId {
   return new Types.ObjectId(`69200000${number.toString(16).padStart(16, '0')}`);
 }
@@ -62,7 +67,7 @@ function marketsOf(
         runners: kind.selections.map(({ key, name, wins, line }) => ({
           runnerId: `${marketId}-${key}`,
           name,
-          price: Math.max(1.01, Math.round(100 / (chanceOf(wins) * (1 + margin))) / 100),
+          price: priceOf(chanceOf(wins) * (1 + margin)),
           ...(line !== undefined && { line }),
         })),
         fixtureId: `demo-fixture-${fixture}`,
