@@ -1,10 +1,10 @@
 import type { MarketType } from '../markets/market.schema.js';
-import type { IsMeant } from './goals.js';
 
 interface Selection {
   readonly key: string;
   readonly name: string;
-  readonly wins: IsMeant;
+  /** Without a provider's margin. */
+  readonly chance: number;
   readonly line?: string;
 }
 
@@ -15,18 +15,25 @@ interface Kind {
   readonly selections: readonly Selection[];
 }
 
-/** The markets that each provider offers on a match. */
-export function kindsOf(homeTeam: string, awayTeam: string): Kind[] {
+const DRAW = 0.27;
+
+/**
+ * The markets that each provider offers on a match.
+ * @param edge what is added to the chances of the home team and of many goals: 0 to 0.15
+ */
+export function kindsOf(homeTeam: string, awayTeam: string, edge: number): Kind[] {
+  const home = 0.41 + edge;
+  const away = 1 - DRAW - home;
   return [
-    overUnder(2.5),
+    overUnder(2.5, 0.491 + edge),
     {
       key: 'mo',
       type: 'MATCH_ODDS',
       name: 'Match Odds',
       selections: [
-        { key: 'home', name: homeTeam, wins: (home, away) => home > away },
-        { key: 'draw', name: 'Draw', wins: (home, away) => home === away },
-        { key: 'away', name: awayTeam, wins: (home, away) => home < away },
+        { key: 'home', name: homeTeam, chance: home },
+        { key: 'draw', name: 'Draw', chance: DRAW },
+        { key: 'away', name: awayTeam, chance: away },
       ],
     },
     {
@@ -34,8 +41,8 @@ export function kindsOf(homeTeam: string, awayTeam: string): Kind[] {
       type: 'BTTS',
       name: 'Both Teams to Score',
       selections: [
-        { key: 'yes', name: 'Yes', wins: (home, away) => home > 0 && away > 0 },
-        { key: 'no', name: 'No', wins: (home, away) => home === 0 || away === 0 },
+        { key: 'yes', name: 'Yes', chance: 0.47 + edge },
+        { key: 'no', name: 'No', chance: 0.53 - edge },
       ],
     },
     {
@@ -43,36 +50,39 @@ export function kindsOf(homeTeam: string, awayTeam: string): Kind[] {
       type: 'DOUBLE_CHANCE',
       name: 'Double Chance',
       selections: [
-        { key: '1x', name: `${homeTeam} or Draw`, wins: (home, away) => home >= away },
-        { key: '12', name: `${homeTeam} or ${awayTeam}`, wins: (home, away) => home !== away },
-        { key: 'x2', name: `Draw or ${awayTeam}`, wins: (home, away) => home <= away },
+        { key: '1x', name: `${homeTeam} or Draw`, chance: home + DRAW },
+        { key: '12', name: `${homeTeam} or ${awayTeam}`, chance: home + away },
+        { key: 'x2', name: `Draw or ${awayTeam}`, chance: DRAW + away },
       ],
     },
     {
       key: 'uoht',
       type: 'UNDER_OVER_HT',
       name: 'Under/Over Half-Time',
-      selections: [0.5, 1.5, 2.5].flatMap(overAndUnder),
+      selections: [
+        ...overAndUnder(0.5, 0.65 + edge),
+        ...overAndUnder(1.5, 0.29 + edge),
+        ...overAndUnder(2.5, 0.09 + edge / 2),
+      ],
     },
-    overUnder(1.5),
-    overUnder(3.5),
+    overUnder(1.5, 0.73 + edge),
+    overUnder(3.5, 0.27 + edge),
   ];
 }
 
-function overUnder(line: number): Kind {
-  const key = `ou${line * 10}`;
-  return { key, type: 'OVER_UNDER', name: `Over/Under ${line}`, selections: overAndUnder(line) };
+function overUnder(line: number, over: number): Kind {
+  return {
+    key: `ou${line * 10}`,
+    type: 'OVER_UNDER',
+    name: `Over/Under ${line}`,
+    selections: overAndUnder(line, over),
+  };
 }
 
-function overAndUnder(goals: number): Selection[] {
+function overAndUnder(goals: number, over: number): Selection[] {
   const line = String(goals);
   return [
-    { key: `over-${line}`, name: `Over ${line}`, wins: (home, away) => home + away > goals, line },
-    {
-      key: `under-${line}`,
-      name: `Under ${line}`,
-      wins: (home, away) => home + away < goals,
-      line,
-    },
+    { key: `over-${line}`, name: `Over ${line}`, chance: over, line },
+    { key: `under-${line}`, name: `Under ${line}`, chance: 1 - over, line },
   ];
 }

@@ -1,7 +1,6 @@
 import { Types } from 'mongoose';
 import type { Market, MarketMoment } from '../markets/market.schema.js';
 import { kindsOf } from './demo-kinds.js';
-import { scoreChances } from './goals.js';
 
 /** Invented, as all names here are. `margin` is what a provider adds to fair chances. */
 const PROVIDERS = [
@@ -49,45 +48,32 @@ function marketsOf(
   marketMoment: MarketMoment,
 ): Omit<Market, '_id'>[] {
   const eventId = `${prefix}-${1000 + fixture}`;
-  const chances = chancesOf(fixture, marketMoment);
-  return kindsOf(`${town(fixture - 1)} Wanderlings`, `${town(fixture + 6)} Lanterns`).map(
-    (kind) => {
-      const marketId = `${eventId}-${marketMoment === 'live' ? '' : 'pre-'}${kind.key}`;
-      const chanceOf = kind.type === 'UNDER_OVER_HT' ? chances.halfTime : chances.fullTime;
-      return {
-        createdAt: WRITTEN_AT,
-        updatedAt: WRITTEN_AT,
-        provider,
-        name: kind.name,
-        marketId,
-        eventId,
-        marketMoment,
-        marketStatus: 'OPEN',
-        marketType: kind.type,
-        runners: kind.selections.map(({ key, name, wins, line }) => ({
-          runnerId: `${marketId}-${key}`,
-          name,
-          price: priceOf(chanceOf(wins) * (1 + margin)),
-          ...(line !== undefined && { line }),
-        })),
-        fixtureId: `demo-fixture-${fixture}`,
-      };
-    },
-  );
+  // Matches differ; the first one's odds are those of README.md.
+  const edge = ((fixture - 1) % 16) / 100;
+  const kinds = kindsOf(`${town(fixture - 1)} Wanderlings`, `${town(fixture + 6)} Lanterns`, edge);
+  return kinds.map(({ key: kind, type, name: marketName, selections }) => {
+    const marketId = `${eventId}-${marketMoment === 'live' ? '' : 'pre-'}${kind}`;
+    return {
+      createdAt: WRITTEN_AT,
+      updatedAt: WRITTEN_AT,
+      provider,
+      name: marketName,
+      marketId,
+      eventId,
+      marketMoment,
+      marketStatus: 'OPEN',
+      marketType: type,
+      runners: selections.map(({ key, name, chance, line }) => ({
+        runnerId: `${marketId}-${key}`,
+        name,
+        price: priceOf(chance * (1 + margin)),
+        ...(line !== undefined && { line }),
+      })),
+      fixtureId: `demo-fixture-${fixture}`,
+    };
+  });
 }
 
 function town(index: number): string {
   return TOWNS[index % TOWNS.length] ?? '';
-}
-
-function chancesOf(fixture: number, moment: MarketMoment) {
-  const homeGoals = 1.2 + ((fixture * 7 - 1) % 12) / 10;
-  const awayGoals = 0.8 + ((fixture * 5) % 11) / 10;
-  // A live match is goalless after a quarter of an hour; a bit less than half of all goals fall before half-time.
-  const left =
-    moment === 'live' ? { fullTime: 0.85, halfTime: 0.3 } : { fullTime: 1, halfTime: 0.45 };
-  return {
-    fullTime: scoreChances(homeGoals * left.fullTime, awayGoals * left.fullTime),
-    halfTime: scoreChances(homeGoals * left.halfTime, awayGoals * left.halfTime),
-  };
 }
