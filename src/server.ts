@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { createApp } from './app.setup.js';
 import { messageOf } from './common/command.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
-import { DatabaseInit } from './database/database-init.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
 import type { HttpServerAdapter } from './http/http-server.js';
@@ -40,8 +39,9 @@ async function start(): Promise<void> {
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${config.host}:${port}`);
     // Until MongoDB is there, look-ups are answered 503.
-    await app.get(Database).connectEventually();
-    if (config.dbInit) await app.get(DatabaseInit).run();
+    const database = app.get(Database);
+    await database.connectEventually();
+    if (config.dbInit) await database.init();
     if (!embedded) return;
     await prepareDemo(app);
     if (config.demoFeed) void new DemoFeed(app).run();

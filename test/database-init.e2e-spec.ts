@@ -12,7 +12,6 @@ import { MongoClient, type Db } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
-import { DatabaseInit } from '../src/database/database-init.js';
 import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -171,7 +170,7 @@ describe('making indexes', () => {
     await db.collection('markets').dropIndexes();
     const times = 2 * wantedMarketIndexes(service).length;
     await setFailCommand(mongod, { times }, { failCommands: ['createIndexes'], errorCode: 10107 });
-    await service.app.get(DatabaseInit).run();
+    await service.database.init();
     await until(isIndexed);
   });
 
@@ -179,7 +178,7 @@ describe('making indexes', () => {
     service = await createTestApp({ mongodbUri });
     const feed = service.app.get(ChangeFeed);
     await until(() => feed.isCurrent);
-    const run = jest.spyOn(service.app.get(DatabaseInit), 'run');
+    const run = jest.spyOn(service.database, 'init');
     run.mockRejectedValueOnce(new Error('MongoDB is away'));
     await db.collection('markets').drop();
     await store(service.database.connection, aMarket());

@@ -1,7 +1,6 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { getConnectionToken } from '@nestjs/mongoose';
 import { Config } from '../config.js';
-import { DatabaseInit } from './database-init.js';
 import { Database } from './database.js';
 
 /** Settings and the connection, for every module. */
@@ -14,14 +13,13 @@ export class DatabaseModule {
       providers: [
         { provide: Config, useValue: config },
         Database,
-        DatabaseInit,
         {
           provide: getConnectionToken(),
           inject: [Database],
           useFactory: (database: Database) => database.connection,
         },
       ],
-      exports: [Config, Database, DatabaseInit, getConnectionToken()],
+      exports: [Config, Database, getConnectionToken()],
     };
   }
 }

@@ -5,11 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { newConnection, openConnection } from './connection.js';
+import { initDatabase } from './init.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import { Topology } from './topology.js';
 
 const RECONNECT_AFTER_MS = 250;
+
+/** What keeps an index from being made but may pass by itself, as an election does, is tried again. Milliseconds. */
+const INIT_AGAIN_AFTER_MS = 1_000;
 
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
 @Injectable()
@@ -20,6 +24,7 @@ export class Database implements OnApplicationShutdown {
   private readonly reads = new BoundedReads(this.connection, this.topology);
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
+  private lastInitFailures = '';
 
   constructor(private readonly config: Config) {}
 
@@ -56,6 +61,22 @@ export class Database implements OnApplicationShutdown {
         lastFailure = failure;
         await delay(RECONNECT_AFTER_MS);
       }
+    }
+  }
+
+  /** Makes collections and indexes for the running server, which serves all the same where that fails. */
+  async init(): Promise<void> {
+    while (!this.closed) {
+      const report = await initDatabase(this.connection);
+      const failures = report
+        .filter(({ ok }) => !ok)
+        .map(({ what, reason }) => `Could not make ${what}: ${reason}`);
+      if (failures.join() !== this.lastInitFailures) {
+        for (const failure of failures) new Logger('DatabaseInit').warn(failure);
+      }
+      this.lastInitFailures = failures.join();
+      if (!report.some(({ isPassing }) => isPassing)) return;
+      await delay(INIT_AGAIN_AFTER_MS, undefined, { ref: false });
     }
   }
 

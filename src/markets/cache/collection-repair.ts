@@ -2,7 +2,6 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Config } from '../../config.js';
-import { DatabaseInit } from '../../database/database-init.js';
 import { Database } from '../../database/database.js';
 import { MARKETS } from '../market.schema.js';
 
@@ -20,7 +19,6 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
-    private readonly init: DatabaseInit,
     feed: ChangeFeed,
     config: Config,
   ) {
@@ -50,7 +48,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private async look(): Promise<void> {
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
-      if (await found.hasNext()) await this.init.run();
+      if (await found.hasNext()) await this.database.init();
       else this.lookSoon();
     } catch {
       this.lookSoon();
