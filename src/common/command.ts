@@ -62,14 +62,10 @@ export function printableLines(text: string): string {
   return text.replace(UNPRINTABLE, (character) => (character === '\n' ? character : ''));
 }
 
-/** JSON in which what a terminal could obey is escaped. */
+/** JSON of ASCII alone: nothing in it is what a terminal could obey. */
 export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNPRINTABLE, (character) =>
-    character.split('').map(escapeOf).join(''),
+  return JSON.stringify(value).replace(
+    /[\x7f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-}
-
-/** @param unit of UTF-16 */
-function escapeOf(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
