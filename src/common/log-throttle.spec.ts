@@ -1,14 +1,18 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { LogThrottle } from './log-throttle.js';
 
+afterEach(() => {
+  jest.useRealTimers();
+});
+
 it('tells at once, then no sooner than the interval, with all that came in between', () => {
-  let now = 5_000;
-  const failures = new LogThrottle(1_000, { now: () => now });
+  jest.useFakeTimers();
+  const failures = new LogThrottle(1_000);
   expect(failures.count()).toBe(1);
-  now += 999;
+  jest.advanceTimersByTime(999);
   expect([failures.count(), failures.count()]).toEqual([undefined, undefined]);
-  now += 1;
+  jest.advanceTimersByTime(1);
   expect(failures.count()).toBe(3);
-  now += 60_000;
+  jest.advanceTimersByTime(60_000);
   expect(failures.count()).toBe(1);
 });

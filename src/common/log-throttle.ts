@@ -3,15 +3,12 @@ export class LogThrottle {
   private toldAt = -Infinity;
   private untold = 0;
 
-  constructor(
-    private readonly intervalMs: number,
-    private readonly clock: { now(): number } = performance,
-  ) {}
+  constructor(private readonly intervalMs: number) {}
 
   /** Counts one more; gives the number since the last line when another line is due, else nothing. */
   count(): number | undefined {
     this.untold += 1;
-    const now = this.clock.now();
+    const now = performance.now();
     if (now - this.toldAt < this.intervalMs) return undefined;
     this.toldAt = now;
     const count = this.untold;
