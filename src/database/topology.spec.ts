@@ -10,10 +10,11 @@ function topologyOf(members: number, reached: readonly string[]): Topology {
   topology.follow(client as MongoClient);
   const allHosts = Array.from({ length: members }, (_, index) => `member-${index}`);
   const servers = new Map(
-    allHosts.map((address, index) => [
-      address,
-      { address, allHosts, type: reached[index] ?? 'Unknown', primary: 'member-0' },
-    ]),
+    allHosts.map((address, index) => {
+      const type = reached[index] ?? 'Unknown';
+      const isWritable = type === 'RSPrimary' || type === 'Standalone';
+      return [address, { address, allHosts, type, isWritable, primary: 'member-0' }];
+    }),
   );
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
   return topology;

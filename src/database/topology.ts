@@ -14,8 +14,6 @@ const WIRE_VERSION_5_0 = 13;
 /** After a cut connection the driver does not know its server until the next heartbeat. Milliseconds. */
 const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
 
-/** Servers whose answers are never behind. */
-const WRITABLE = new Set(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer']);
 const SECONDARY = 'RSSecondary';
 const ARBITER = 'RSArbiter';
 
@@ -39,8 +37,9 @@ export class Topology {
     });
   }
 
+  /** Whether there is a server whose answers are never behind. */
   get hasPrimary(): boolean {
-    return this.servers.some(({ type }) => WRITABLE.has(type));
+    return this.servers.some(({ isWritable }) => isWritable);
   }
 
   /** Whether some server can be read. */
