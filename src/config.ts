@@ -92,12 +92,7 @@ export class Config {
 }
 
 /** Bad settings: one message with every fault, by name and never by value. */
-export class ConfigError extends Error {
-  constructor(faults: readonly string[]) {
-    super(`Bad settings:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
-    this.name = 'ConfigError';
-  }
-}
+export class ConfigError extends Error {}
 
 /**
  * Reads the settings from the environment, and from `.env` in the working directory where the environment
@@ -121,7 +116,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
     faults.push('MONGODB_URI must be set: the embedded MongoDB is not for production');
   }
   if (config.adminPort === config.port) faults.push('ADMIN_PORT must be another port than PORT');
-  if (faults.length > 0) throw new ConfigError(faults);
+  if (faults.length > 0) throw new ConfigError(['Bad settings:', ...faults].join('\n  '));
   return config;
 }
 
