@@ -91,7 +91,7 @@ export class TestMongod {
   /** Sends a signal; resolves when the process is gone, or stands still after `SIGSTOP`. */
   async kill(signal: NodeJS.Signals, index = 0): Promise<void> {
     const member = this.member(index);
-    member.kill(signal);
+    process.kill(member.pid, signal);
     if (signal === 'SIGSTOP') await standsStill(member.pid);
     else if (signal !== 'SIGCONT') await member.gone;
   }

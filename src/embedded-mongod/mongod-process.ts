@@ -69,10 +69,6 @@ export class MongodProcess {
     throw new MongodFailed(log);
   }
 
-  kill(signal: NodeJS.Signals): void {
-    process.kill(this.pid, signal);
-  }
-
   /** Ends mongod, cleanly if it can within seconds; resolves when it is gone. */
   async stop(): Promise<void> {
     // SIGTERM only while the guard runs: before it has ended, the process id belongs to nobody else.
