@@ -7,7 +7,7 @@ import { ConfigError, loadConfig, type Config } from './config.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
 import type { HttpServerAdapter } from './http/http-server.js';
-import { DemoFeed } from './demo/demo-feed.js';
+import { moveDemoPrices } from './demo/demo-feed.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
 import { shutDownOnSignal } from './shutdown.js';
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
     if (config.dbInit) await database.init();
     if (!embedded) return;
     await prepareDemo(app);
-    if (config.demoFeed) void new DemoFeed(app).run();
+    if (config.demoFeed) void moveDemoPrices(app);
     process.stdout.write(welcome(port));
   } catch (error) {
     await embedded?.close();

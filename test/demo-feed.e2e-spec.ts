@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { DemoFeed } from '../src/demo/demo-feed.js';
+import { moveDemoPrices } from '../src/demo/demo-feed.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { demoMarkets, type DemoMarket as Stored } from '../src/demo/demo-markets.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -10,19 +10,25 @@ const records = demoMarkets();
 const writtenAt = records[0]?.updatedAt;
 
 let service: TestApp;
-let feed: DemoFeed;
+let stop: AbortController;
+let feed: Promise<void>;
 
 beforeEach(async () => {
   service = await createTestApp();
   await store(service.database.connection, ...records);
-  feed = new DemoFeed(service.app);
-  void feed.run(1);
+  stop = new AbortController();
+  feed = moveDemoPrices(service.app, { pauseMs: 1, signal: stop.signal });
 });
 
 afterEach(async () => {
-  feed.hasStopped = true;
+  await end();
   await service.close();
 });
+
+async function end(): Promise<void> {
+  stop.abort();
+  await feed.catch(() => undefined);
+}
 
 function collection() {
   return service.database.connection.collection<Stored>('markets');
@@ -37,7 +43,7 @@ it('moves prices of live markets, and callers see it', async () => {
   const { body: before } = await service.get(path).expect(200);
   await until(async () => (await countMoved()) > 10);
   await until(async () => (await countMoved({ fixtureId: 'demo-fixture-1' })) > 0);
-  feed.hasStopped = true;
+  await end();
 
   await until(async () => {
     const { body } = await service.get(path).expect(200);
@@ -51,7 +57,7 @@ it('moves prices of live markets, and callers see it', async () => {
 it('stops for good when another market is there', async () => {
   const other = aMarket({ fixtureId: 'demo-fixture-1' });
   await store(service.database.connection, other);
-  await until(() => feed.hasStopped);
+  await feed;
   const prices = await stored();
   await collection().deleteOne({ marketId: other.marketId });
   // Time for many changes.

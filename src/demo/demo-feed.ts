@@ -7,58 +7,39 @@ import { demoMarkets, priceOf } from './demo-markets.js';
 
 /** Mean time between two changes. Milliseconds. */
 const PAUSE_MS = 200;
-const WRITE_WITHIN_MS = 2_000;
+const WITHIN_MS = 2_000;
 
 /** The largest move away from a runner's first price, as a share of the smaller of two chances. */
 const FURTHEST = 0.05;
 
-/** Moves the prices of the demo's live markets, for as long as the database holds nothing else. */
-export class DemoFeed {
-  private readonly markets: Model<Market>;
-  private readonly records = demoMarkets();
-  private readonly live = this.records.filter(({ marketMoment }) => marketMoment === 'live');
-  /** Set to end it. */
-  hasStopped = false;
-
-  constructor(app: INestApplicationContext) {
-    this.markets = app.get<Model<Market>>(getModelToken(Market.name));
-  }
-
-  async run(pauseMs = PAUSE_MS): Promise<void> {
-    while (!this.hasStopped) {
-      await delay(pauseMs * (0.5 + Math.random()), undefined, { ref: false });
+/**
+ * Moves the prices of the demo's live markets, for as long as the database holds nothing else.
+ * @throws AbortError when the signal ends it
+ */
+export async function moveDemoPrices(
+  app: INestApplicationContext,
+  { pauseMs = PAUSE_MS, signal }: { pauseMs?: number; signal?: AbortSignal } = {},
+): Promise<void> {
+  const { collection } = app.get<Model<Market>>(getModelToken(Market.name));
+  const records = demoMarkets();
+  const live = records.filter(({ marketMoment }) => marketMoment === 'live');
+  // Demo markets have ids in a row of their own.
+  const others = { _id: { $not: { $gte: records[0]?._id, $lte: records.at(-1)?._id } } };
+  const options = { maxTimeMS: WITHIN_MS };
+  for (;;) {
+    await delay(pauseMs * (0.5 + Math.random()), undefined, { ref: false, signal });
+    try {
+      if (await collection.findOne(others, { ...options, projection: { _id: 1 } })) {
+        new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
+        return;
+      }
+      // The first fixtures, which a newcomer watches, move most often.
+      const { _id, runners } = pick(live, Math.random() ** 2);
+      const changes = { runners: withMovedPrices(runners), updatedAt: new Date() };
+      await collection.updateOne({ _id }, { $set: changes }, options);
+    } catch {
       // While MongoDB is away the next change tries again.
-      await this.change().catch(() => undefined);
     }
-  }
-
-  private async change(): Promise<void> {
-    if (await this.othersAreThere()) {
-      this.hasStopped = true;
-      new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
-    } else if (!this.hasStopped) {
-      await this.moveOne();
-    }
-  }
-
-  /** Demo markets have ids in a row of their own. */
-  private async othersAreThere(): Promise<boolean> {
-    const range = { $gte: this.records[0]?._id, $lte: this.records.at(-1)?._id };
-    const other = this.markets.collection.findOne(
-      { _id: { $not: range } },
-      { projection: { _id: 1 }, maxTimeMS: WRITE_WITHIN_MS },
-    );
-    return (await other) !== null;
-  }
-
-  private async moveOne(): Promise<void> {
-    // The first fixtures, which a newcomer watches, move most often.
-    const { _id, runners } = pick(this.live, Math.random() ** 2);
-    await this.markets.collection.updateOne(
-      { _id },
-      { $set: { runners: withMovedPrices(runners), updatedAt: new Date() } },
-      { maxTimeMS: WRITE_WITHIN_MS },
-    );
   }
 }
 
