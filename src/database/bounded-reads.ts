@@ -24,6 +24,8 @@ const HEDGE_AFTER_MS = 50;
 const SNAPSHOT_AGAIN_AFTER_MS = 10;
 const SNAPSHOT_ATTEMPTS = 20;
 
+const { enableUtf8Validation, maxPoolSize } = DRIVER_OPTIONS;
+
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
 /** Makes one attempt, of what was written up to a cluster time at least. */
@@ -33,7 +35,7 @@ type Ask<T> = (readPreference: ReadPreference, after?: Timestamp) => Promise<T>;
 export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle(1_000);
-  private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
+  private readonly slots = new ReadSlots(maxPoolSize);
 
   constructor(
     private readonly connection: Connection,
@@ -119,7 +121,7 @@ export class BoundedReads {
           session.advanceClusterTime(readAfterTime.newest);
           session.advanceOperationTime(after);
         }
-        const options = { session, readPreference, signal };
+        const options = { session, readPreference, signal, enableUtf8Validation };
         return operation(new ReadAttempt(db, options, serverDeadline, readAfterTime));
       });
     };

@@ -6,7 +6,9 @@ import { ReadAttempt } from './read-attempt.js';
 it('frees a cursor on the server that has it', () => {
   const command = jest.fn<Db['command']>().mockResolvedValue({});
   const readPreference = ReadPreference.secondaryPreferred;
-  const options = { session: {} as ClientSession, readPreference, signal: AbortSignal.timeout(9) };
+  const session = {} as ClientSession;
+  const signal = AbortSignal.timeout(9);
+  const options = { session, readPreference, signal, enableUtf8Validation: false };
   const db = { command } as unknown as Db;
   const attempt = new ReadAttempt(db, options, performance.now(), new ReadAfterTime());
   attempt.killCursor({ id: 7, ns: 'odds.markets' });

@@ -1,31 +1,26 @@
 import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mongodb';
-import { DRIVER_OPTIONS, EXACT_COLLATION } from './driver-options.js';
+import { EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import type { ReadAfterTime } from './read-after-time.js';
 import { SECONDARY_AGE_MS } from './secondary-age.js';
-
-/** A command does not take this from its client. */
-const { enableUtf8Validation } = DRIVER_OPTIONS;
 
 interface CommandOptions {
   readonly session: ClientSession;
   readonly readPreference: ReadPreference;
   readonly signal: AbortSignal;
+  /** A command does not take this from its client. */
+  readonly enableUtf8Validation: boolean;
 }
 
 /** One try of a read: its commands all go to the primary, or all to secondaries, and end in time. */
 export class ReadAttempt {
-  private readonly options: CommandOptions & { readonly enableUtf8Validation: boolean };
-
   /** @param serverDeadline monotonic time at which the server gives up */
   constructor(
     private readonly db: Db,
-    options: CommandOptions,
+    private readonly options: CommandOptions,
     private readonly serverDeadline: number,
     private readonly readAfterTime: ReadAfterTime,
-  ) {
-    this.options = { ...options, enableUtf8Validation };
-  }
+  ) {}
 
   get isOfPrimary(): boolean {
     return this.options.readPreference.mode === 'primary';
