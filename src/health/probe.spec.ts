@@ -5,8 +5,8 @@ import { faultOf } from './probe.js';
 
 let server: Server;
 
-async function serve(listener: RequestListener): Promise<number> {
-  server = createServer(listener).listen(0, '127.0.0.1');
+async function serve(listener: RequestListener, host = '127.0.0.1'): Promise<number> {
+  server = createServer(listener).listen(0, host);
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('No port to be had');
@@ -30,7 +30,7 @@ describe('faultOf', () => {
   });
 
   it('asks on loopback a server that listens everywhere', async () => {
-    const port = await serve((_request, response) => response.end('{}'));
+    const port = await serve((_request, response) => response.end('{}'), '0.0.0.0');
     expect(await faultOf('ready', { host: '0.0.0.0', port })).toBeUndefined();
   });
 

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 2_500;
 /**
  * Asks the server on this machine how it is.
  * @param probe `live` or `ready`
- * @param host the address that the server listens on
+ * @param host the address that the server listens on; to 0.0.0.0 and :: the system connects by loopback
  * @returns what is wrong, or nothing
  */
 export function faultOf(
@@ -16,17 +16,11 @@ export function faultOf(
   return new Promise((resolve) => {
     const path = `/health/${probe}`;
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    get({ host: reachable(host), port, path, agent: false, signal }, (response) => {
+    get({ host, port, path, agent: false, signal }, (response) => {
       response.resume();
       resolve(response.statusCode === 200 ? undefined : `${path} says ${response.statusCode}`);
     }).on('error', (error) => {
       resolve(signal.aborted ? `${path} does not answer` : error.message);
     });
   });
-}
-
-/** A server that listens everywhere is asked on loopback. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  return host === '::' ? '::1' : host;
 }
