@@ -33,7 +33,7 @@ export class Runner {
 
 /** A betting market of one provider on one event, with its runners. */
 export class Market {
-  @StoredField('objectId', 'Record identifier.', '692000000000000000000001', { generated: true })
+  @StoredField('objectId', 'Record identifier.', '692000000000000000000001')
   readonly _id!: unknown;
 
   @StoredField('date', 'Creation time.', '2026-11-21T07:03:00.044Z', { optional: true })

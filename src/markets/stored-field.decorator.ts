@@ -1,6 +1,7 @@
 /**
  * What a stored field holds: `text` (not empty), `exact` (text by the rule of ids), `price` (a finite number above 0),
- * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB), `list` (of sub-documents).
+ * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB: a record may not have it), `list` (of
+ * sub-documents).
  */
 export type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list';
 
@@ -9,8 +10,6 @@ interface FieldOptions {
   readonly values?: readonly string[];
   /** A record may lack it. */
   readonly optional?: boolean;
-  /** Made by MongoDB: a record may not have it. */
-  readonly generated?: boolean;
   /** Class of the elements of a `list`. */
   readonly of?: new () => object;
 }

@@ -6,7 +6,7 @@ export function storedSchema<T extends object>(
   type: new () => T,
   options: SchemaOptions,
 ): Schema<T> {
-  const fields = listFields(type).filter(({ generated }) => !generated);
+  const fields = listFields(type).filter(({ kind }) => kind !== 'objectId');
   return new Schema<T>(
     Object.fromEntries(fields.map((field) => [field.name, storage(field)])),
     options as object,

@@ -3,7 +3,7 @@ import type { FieldKind, StoredFieldRule } from '../stored-field.decorator.js';
 
 /** What is wrong with the value that a record gives a field; nothing if it is right. */
 export function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {
-  if (rule.generated) return 'is made by MongoDB and must not be given';
+  if (rule.kind === 'objectId') return 'is made by MongoDB and must not be given';
   if (value !== null) return kindFaults[rule.kind](value, rule);
   return rule.optional ? 'must not be null: leave it out' : 'must not be null';
 }
@@ -22,7 +22,7 @@ const kindFaults: Readonly<
       ? undefined
       : 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z',
   list: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
-  objectId: () => 'must not be given',
+  objectId: () => 'is made by MongoDB and must not be given',
 };
 
 function textFault(value: unknown, { values }: StoredFieldRule): string | undefined {

@@ -5,7 +5,7 @@ import type { Fields } from './market-record.js';
 
 /** The fields that make a difference between two states of a market. */
 export const contentFields = listFields(Market).filter(
-  ({ generated, kind }) => !generated && kind !== 'date',
+  ({ kind }) => kind !== 'objectId' && kind !== 'date',
 );
 
 /** These fields of a record or of a stored market, as an import stores them: prices are doubles, nulls are left out. */

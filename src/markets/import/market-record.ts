@@ -60,7 +60,7 @@ function checkObject(
     const field = pathOf(rule.name);
     if (given.has(rule.name)) {
       checked[rule.name] = checkField(rule, given.get(rule.name), field, tell);
-    } else if (!rule.optional && !rule.generated) {
+    } else if (!rule.optional && rule.kind !== 'objectId') {
       tell(field, 'is missing');
     }
     given.delete(rule.name);
