@@ -1,31 +1,30 @@
 import { ID_RULE, isId } from '../../http/input/id-rule.js';
-import type { FieldKind, StoredFieldRule } from '../stored-field.decorator.js';
+import type { StoredFieldRule } from '../stored-field.decorator.js';
 
 /** What is wrong with the value that a record gives a field; nothing if it is right. */
-export function faultOf(rule: StoredFieldRule, value: unknown): string | undefined {
-  if (rule.kind === 'objectId') return 'is made by MongoDB and must not be given';
-  if (value !== null) return kindFaults[rule.kind](value, rule);
-  return rule.optional ? 'must not be null: leave it out' : 'must not be null';
+export function faultOf(
+  { kind, optional, values }: StoredFieldRule,
+  value: unknown,
+): string | undefined {
+  if (kind === 'objectId') return 'is made by MongoDB and must not be given';
+  if (value === null) return optional ? 'must not be null: leave it out' : 'must not be null';
+  switch (kind) {
+    case 'exact':
+      return isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`;
+    case 'text':
+      return textFault(value, values);
+    case 'price':
+      if (typeof value === 'number' && Number.isFinite(value) && value > 0) return undefined;
+      return 'must be a finite number above 0';
+    case 'date':
+      if (typeof value === 'string' && isInstant(value)) return undefined;
+      return 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z';
+    default:
+      return Array.isArray(value) ? undefined : 'must be a list';
+  }
 }
 
-const kindFaults: Readonly<
-  Record<FieldKind, (value: unknown, rule: StoredFieldRule) => string | undefined>
-> = {
-  exact: (value) => (isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`),
-  text: textFault,
-  price: (value) =>
-    typeof value === 'number' && Number.isFinite(value) && value > 0
-      ? undefined
-      : 'must be a finite number above 0',
-  date: (value) =>
-    typeof value === 'string' && parseInstant(value)
-      ? undefined
-      : 'must be a date and time with zone in ISO 8601, such as 2026-11-21T07:03:00.044Z',
-  list: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
-  objectId: () => 'is made by MongoDB and must not be given',
-};
-
-function textFault(value: unknown, { values }: StoredFieldRule): string | undefined {
+function textFault(value: unknown, values: StoredFieldRule['values']): string | undefined {
   if (values && !values.some((allowed) => allowed === value)) {
     return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
   }
@@ -43,13 +42,12 @@ const INSTANT = new RegExp(
   `^(\\d{4}-\\d\\d-\\d\\d)T${TIME_OF_DAY}(?::[0-5]\\d(?:\\.\\d+)?)?(?:Z|[+-]${TIME_OF_DAY})$`,
 );
 
-/** A date and time with zone in ISO 8601; undefined for anything else, days that never were included. */
-export function parseInstant(text: string): Date | undefined {
+/** Whether a text is a date and time with zone in ISO 8601; days that never were are none. */
+function isInstant(text: string): boolean {
   const [, day] = INSTANT.exec(text) ?? [];
-  if (day === undefined || !isDay(day)) return undefined;
-  const instant = new Date(text);
-  const year = instant.getUTCFullYear();
-  return year >= 0 && year <= 9999 ? instant : undefined;
+  if (day === undefined || !isDay(day)) return false;
+  const year = new Date(text).getUTCFullYear();
+  return year >= 0 && year <= 9999;
 }
 
 /** The engine takes 30 February for 2 March. */

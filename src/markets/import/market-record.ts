@@ -1,6 +1,6 @@
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
-import { faultOf, parseInstant } from './field-faults.js';
+import { faultOf } from './field-faults.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -28,55 +28,44 @@ type Report = (field: string, reason: string) => void;
 export function checkRecord(value: unknown): CheckedRecord {
   const faults: Fault[] = [];
   let count = 0;
-  const record = checkObject(Market, value, '', (field, reason) => {
+  checkObject(Market, value, '', (field, reason) => {
     count++;
     if (count <= MOST_FAULTS) faults.push({ field, reason });
   });
-  if (count === 0) return { record: record as MarketRecord };
+  if (count === 0) return { record: withDates(value as Fields) };
   const more = count - MOST_FAULTS;
   if (more > 0) faults.push({ field: '', reason: `and ${more} more faults` });
   return { faults };
 }
 
-function checkObject(
-  type: new () => object,
-  value: unknown,
-  path: string,
-  report: Report,
-): Fields | undefined {
+function checkObject(type: new () => object, value: unknown, path: string, report: Report): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     report(path, 'must be a JSON object');
-    return undefined;
+    return;
   }
-  let isFaulty = false;
-  const tell: Report = (field, reason) => {
-    isFaulty = true;
-    report(field, reason);
-  };
   const given = new Map<string, unknown>(Object.entries(value));
-  const checked: Record<string, unknown> = {};
   const pathOf = (name: string) => (path ? `${path}.${name}` : name);
   for (const rule of listFields(type)) {
     const field = pathOf(rule.name);
-    if (given.has(rule.name)) {
-      checked[rule.name] = checkField(rule, given.get(rule.name), field, tell);
-    } else if (!rule.optional && rule.kind !== 'objectId') {
-      tell(field, 'is missing');
-    }
+    if (given.has(rule.name)) checkField(rule, given.get(rule.name), field, report);
+    else if (!rule.optional && rule.kind !== 'objectId') report(field, 'is missing');
     given.delete(rule.name);
   }
   for (const name of given.keys()) {
-    tell(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
+    report(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
   }
-  // One with faults goes nowhere: it need not take the memory twice.
-  return isFaulty ? undefined : checked;
 }
 
-function checkField(rule: StoredFieldRule, value: unknown, field: string, report: Report): unknown {
+function checkField(rule: StoredFieldRule, value: unknown, field: string, report: Report): void {
   const reason = faultOf(rule, value);
   if (reason !== undefined) report(field, reason);
-  const { kind, of } = rule;
-  if (kind === 'date') return typeof value === 'string' ? parseInstant(value) : undefined;
-  if (!of || !Array.isArray(value)) return value;
-  return value.map((item, index) => checkObject(of, item, `${field}[${index}]`, report));
+  const { of } = rule;
+  if (!of || !Array.isArray(value)) return;
+  value.forEach((item, index) => checkObject(of, item, `${field}[${index}]`, report));
+}
+
+function withDates(record: Fields): MarketRecord {
+  const dates = listFields(Market).filter(({ kind, name }) => kind === 'date' && record[name]);
+  const instants = dates.map(({ name }) => [name, new Date(String(record[name]))]);
+  return { ...record, ...Object.fromEntries(instants) } as MarketRecord;
 }
