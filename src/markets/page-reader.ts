@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { conditionsOf } from './market.filters.js';
-import { Market } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
 import { NO_MARKETS, StoredPages, type Lookup, type StoredPage } from './stored-pages.js';
@@ -34,11 +31,8 @@ export class PageReader {
   private waiting: WaitingLookup[] = [];
   private apartUntil = -Infinity;
 
-  constructor(
-    @InjectModel(Market.name) markets: Model<Market>,
-    private readonly database: Database,
-  ) {
-    this.pages = new StoredPages(markets.collection.name, database);
+  constructor(private readonly database: Database) {
+    this.pages = new StoredPages(database);
   }
 
   /** @throws Problem when MongoDB can't answer (in time) */

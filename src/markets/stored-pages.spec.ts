@@ -7,7 +7,7 @@ import { StoredPages } from './stored-pages.js';
 
 it('asks a secondary for no snapshot: it may have writes that it does not know to be a majority’s', async () => {
   const topology = { hasSnapshots: true, readAfterTime: new ReadAfterTime() };
-  const pages = new StoredPages('markets', { topology } as unknown as Database);
+  const pages = new StoredPages({ topology } as unknown as Database);
   const asked: Document[] = [];
   const attempt = {
     isOfPrimary: false,

@@ -5,6 +5,7 @@ import type { ReadAttempt } from '../database/read-attempt.js';
 import { isSnapshotGone } from '../database/worth-retry.js';
 import { TAKE_MAX } from '../http/input/page.js';
 import { MARKET_PROJECTION } from './market-view.js';
+import { MARKETS } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 
 export interface Lookup {
@@ -37,10 +38,7 @@ export class StoredPages {
   /** Whether a market had other fields than ours: to leave them out costs MongoDB a fifth of a small look-up. */
   private projects = false;
 
-  constructor(
-    private readonly collection: string,
-    private readonly database: Database,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   async read(lookups: readonly Lookup[], attempt: ReadAttempt): Promise<StoredPage[]> {
     const ofSnapshot = await this.readSnapshot(lookups, attempt);
@@ -61,7 +59,7 @@ export class StoredPages {
     const due = readAfterTime.knownAt(now - SNAPSHOT_BEHIND_MS);
     try {
       const { cursor } = await attempt.command({
-        aggregate: this.collection,
+        aggregate: MARKETS,
         pipeline: this.pagesAndTotals(lookups),
         cursor: { batchSize: lookups.length * (TAKE_MAX + 1) },
         readConcern: { level: 'snapshot' },
@@ -85,15 +83,15 @@ export class StoredPages {
       [match, IN_ORDER, ...pageStages(query), ...(this.projects ? [SHOWN_FIELDS] : [])],
       [match, totalOf(index)],
     ]);
-    const union = (pipeline: object[]) => ({ $unionWith: { coll: this.collection, pipeline } });
-    return [...first, ...others.map(union)] as PipelineStage[];
+    const unions = others.map((pipeline) => ({ $unionWith: { coll: MARKETS, pipeline } }));
+    return [...first, ...unions] as PipelineStage[];
   }
 
   /** Without a snapshot, one pass over all that match sees page and total together. */
   private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
     const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [totalOf(0)] };
     const rows = await attempt.rows({
-      aggregate: this.collection,
+      aggregate: MARKETS,
       pipeline: [
         match,
         IN_ORDER,
