@@ -44,7 +44,8 @@ function shownValue(value: unknown, { kind, of }: StoredFieldRule): unknown {
 
 const BSON_NUMBERS = [BSON.Int32, BSON.Long, BSON.Double, BSON.Decimal128];
 
-function numberOf(value: unknown): number | undefined {
+/** A finite number of whatever BSON type. */
+export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   return BSON_NUMBERS.some((type) => value instanceof type)
     ? numberOf(Number(String(value)))
@@ -69,6 +70,6 @@ function listOf(value: unknown, of: StoredFieldRule['of']): unknown {
   return value.filter(isDocument).map((element) => view(element, fields));
 }
 
-function isDocument(value: unknown): value is Stored {
+export function isDocument(value: unknown): value is Stored {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
-import { Decimal128, Double, Long } from 'mongodb';
+import { Double } from 'mongodb';
+import { isDocument, numberOf } from '../market-view.js';
 import { Market } from '../market.schema.js';
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import type { Fields } from './market-record.js';
@@ -19,16 +20,8 @@ function stored(rules: readonly StoredFieldRule[], document: Fields): Fields {
 }
 
 function storedValue({ kind, of }: StoredFieldRule, value: unknown): unknown {
-  if (kind === 'price' && isNumber(value)) return new Double(Number(value));
+  const price = kind === 'price' ? numberOf(value) : undefined;
+  if (price !== undefined) return new Double(price);
   if (!of || !Array.isArray(value)) return value ?? undefined;
-  return value.map((item: unknown) => (isObject(item) ? stored(listFields(of), item) : item));
-}
-
-/** Others may store prices as Long or Decimal128. */
-function isNumber(value: unknown): boolean {
-  return typeof value === 'number' || value instanceof Long || value instanceof Decimal128;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null;
+  return value.map((item: unknown) => (isDocument(item) ? stored(listFields(of), item) : item));
 }

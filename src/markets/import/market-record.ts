@@ -1,4 +1,5 @@
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
+import { isDocument } from '../market-view.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
 import { faultOf } from './field-faults.js';
 
@@ -39,7 +40,7 @@ export function checkRecord(value: unknown): CheckedRecord {
 }
 
 function checkObject(type: new () => object, value: unknown, path: string, report: Report): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isDocument(value)) {
     report(path, 'must be a JSON object');
     return;
   }
