@@ -7,21 +7,20 @@ const LINE_EVERY_MS = 10_000;
 export class Progress {
   private readonly bar: cliProgress.SingleBar | undefined;
   private readonly timer: NodeJS.Timeout;
-  private bytes = 0;
-  private figures = { read: 0, rate: 0, megabytes: 0 };
+  private readonly figures = { bytes: 0, megabytes: 0, read: 0, rate: 0 };
 
   /** @param totalBytes length of the input, 0 when nobody knows */
   constructor(
-    private readonly totalBytes: number,
+    totalBytes: number,
     private readonly sayPlainly: (message: string) => Promise<void>,
   ) {
     const everyMs = process.stderr.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;
     let before = 0;
     this.timer = setInterval(() => {
-      const { read, megabytes } = this.figures;
+      const { bytes, megabytes, read } = this.figures;
       const rate = Math.round((read - before) / (everyMs / 1000));
       this.figures.rate = rate;
-      if (this.bar) this.draw();
+      if (this.bar) this.bar.update(bytes, this.figures);
       else if (read > before) {
         void sayPlainly(`${read} records (${megabytes} MB) read, ${rate} a second`);
       }
@@ -45,10 +44,8 @@ export class Progress {
   }
 
   update(bytes: number, read: number): void {
-    this.bytes = bytes;
-    this.figures.read = read;
-    this.figures.megabytes = Math.round(bytes / 1_000_000);
-    this.draw();
+    Object.assign(this.figures, { bytes, megabytes: Math.round(bytes / 1_000_000), read });
+    this.bar?.update(bytes, this.figures);
   }
 
   /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
@@ -60,10 +57,5 @@ export class Progress {
   stop(): void {
     clearInterval(this.timer);
     this.bar?.stop();
-  }
-
-  private draw(): void {
-    // A file may have grown since it was measured.
-    this.bar?.update(Math.min(this.bytes, this.totalBytes || this.bytes), this.figures);
   }
 }
