@@ -12,7 +12,6 @@ import type { Readable, Writable } from 'node:stream';
 import { isatty, ReadStream } from 'node:tty';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
-const NEW_FILE_MODE = 0o666;
 
 /** The name of the standard input. */
 export const STDIN = '-';
@@ -62,7 +61,7 @@ function standardInput(): Readable {
 
 /** Empties the file, or makes it. @throws when it can't be opened */
 export function openForWriting(path: string): Writable {
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, NEW_FILE_MODE);
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
   if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: false, writable: true });
   return createWriteStream(path, { fd });
 }
