@@ -11,13 +11,10 @@ function anEntry(bytes: number): ImportEntry {
 /** How many records each batch had. */
 async function batchesOf(entries: readonly ImportEntry[]): Promise<number[]> {
   const batches: number[] = [];
-  const writer = new BatchWriter({
-    write: async (batch) => {
-      batches.push(batch.length);
-    },
-    eager: false,
-    failed: () => undefined,
-  });
+  const write = async (batch: readonly ImportEntry[]) => {
+    batches.push(batch.length);
+  };
+  const writer = new BatchWriter(write, false);
   for (const entry of entries) await writer.add(entry);
   await writer.flush();
   return batches;

@@ -4,28 +4,27 @@ import type { ImportEntry } from './batch-tally.js';
 const BATCH_RECORDS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-interface BatchWriterOptions {
-  readonly write: (batch: readonly ImportEntry[]) => Promise<void>;
-  /** Whether to write at once what has come, in place of waiting until a batch is full. */
-  readonly eager: boolean;
-  /** Called when an eager write has failed; `flush` throws it as well. */
-  readonly failed: (error: unknown) => void;
-}
-
 /** Gathers records into batches: one is written while the next is gathered, and no third one is taken in. */
 export class BatchWriter {
   private batch: ImportEntry[] = [];
   private bytes = 0;
   private writing: Promise<void> | undefined;
+  private readonly failure = new AbortController();
+  /** Aborted when a write has failed; `flush` throws its reason as well. */
+  readonly failed = this.failure.signal;
 
-  constructor(private readonly options: BatchWriterOptions) {}
+  /** @param isEager whether to write at once what has come, in place of waiting until a batch is full */
+  constructor(
+    private readonly write: (batch: readonly ImportEntry[]) => Promise<void>,
+    private readonly isEager: boolean,
+  ) {}
 
   /** Resolves when there is room for another record. */
   async add(entry: ImportEntry): Promise<void> {
     this.batch.push(entry);
     this.bytes += entry.bytes;
     if (this.batch.length >= BATCH_RECORDS || this.bytes >= BATCH_BYTES) await this.flush();
-    else if (this.options.eager) this.start();
+    else if (this.isEager) this.start();
   }
 
   /** Resolves when all is written. @throws when it can't be */
@@ -37,7 +36,7 @@ export class BatchWriter {
   private start(): void {
     if (this.writing) return;
     this.writing = this.writeAll();
-    this.writing.catch(this.options.failed);
+    this.writing.catch((error: unknown) => this.failure.abort(error));
   }
 
   private async writeAll(): Promise<void> {
@@ -47,7 +46,7 @@ export class BatchWriter {
       const { batch } = this;
       this.batch = [];
       this.bytes = 0;
-      await this.options.write(batch);
+      await this.write(batch);
     }
     this.writing = undefined;
   }

@@ -28,7 +28,6 @@ export class MarketImport {
   /** Files that could not be read to their end, with the reason. */
   readonly failures: string[] = [];
   private readonly writer: BatchWriter;
-  private readonly broken = new AbortController();
   private readonly stop: AbortSignal;
   private bytes = 0;
 
@@ -36,12 +35,9 @@ export class MarketImport {
     private readonly markets: MarketWriter,
     private readonly options: ImportOptions,
   ) {
-    this.stop = AbortSignal.any([options.signal, this.broken.signal]);
-    this.writer = new BatchWriter({
-      write: async (batch) => this.count(await this.write(batch)),
-      eager: options.follow,
-      failed: (error) => this.broken.abort(error),
-    });
+    const write = async (batch: readonly ImportEntry[]) => this.count(await this.write(batch));
+    this.writer = new BatchWriter(write, options.follow);
+    this.stop = AbortSignal.any([options.signal, this.writer.failed]);
   }
 
   /** @throws when MongoDB can't be used, or the signal says so; what was written stays */
