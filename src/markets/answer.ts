@@ -5,25 +5,19 @@ import { ownBuffer } from './own-buffer.js';
 
 /** A page, with the tag that changes if and only if its body does. */
 export class Answer extends JsonBody {
+  readonly items: number;
   readonly etag: string;
 
-  constructor(
-    body: Buffer,
-    readonly items: number,
-  ) {
+  /**
+   * @param markets the markets of the page, each as JSON text
+   * @param itemCount all that match, on whatever page
+   */
+  constructor(query: PageQuery, markets: readonly string[], itemCount: number) {
+    const meta = JSON.stringify(pageMeta(query, itemCount));
+    const body = ownBuffer(`{"data":[${markets.join(',')}],"meta":${meta}}`);
     super([body]);
+    this.items = markets.length;
     // Weak, since the same tag stands for the compressed forms of the body.
     this.etag = `W/"${hash('sha1', body, 'base64url')}"`;
   }
-}
-
-/**
- * Puts a page together.
- * @param markets the markets of the page, each as JSON text
- * @param itemCount all that match, on whatever page
- */
-export function answerOf(query: PageQuery, markets: readonly string[], itemCount: number): Answer {
-  const meta = JSON.stringify(pageMeta(query, itemCount));
-  const body = ownBuffer(`{"data":[${markets.join(',')}],"meta":${meta}}`);
-  return new Answer(body, markets.length);
 }

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { answerOf } from './answer.js';
+import { Answer } from './answer.js';
 import { JsonBody } from './json-body.js';
 import { resetGroup } from './watch/group.js';
 
 const makers: Readonly<Record<string, () => Buffer>> = {
-  'a page': () => answerOf({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
+  'a page': () => new Answer({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
   'its compressed form': () =>
     new JsonBody([Buffer.alloc(2_000, 'odds ')]).compress('br') as Buffer,
   'a group': () => resetGroup({ eventId: 'nb-1001' }, ['{"name":"Over 2.5"}']),

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { answerOf, type Answer } from './answer.js';
+import { Answer } from './answer.js';
 import { MarketCache } from './cache/market-cache.js';
 import { canBeJudgedInMemory } from './market.filters.js';
 import { marketJson } from './market-view.js';
@@ -29,6 +29,6 @@ export class MarketsService {
       : undefined;
     if (cached) return { answer: cached, source: 'memory' };
     const { markets, itemCount } = await this.reader.read(scope, query);
-    return { answer: answerOf(query, markets.map(marketJson), itemCount), source: 'database' };
+    return { answer: new Answer(query, markets.map(marketJson), itemCount), source: 'database' };
   }
 }

@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { answerOf, type Answer } from '../answer.js';
+import { Answer } from '../answer.js';
 import { conditionsKey, conditionsOf, meetsAll, type Condition } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
@@ -95,7 +95,7 @@ export class CachedScope {
     const matching = this.matching(conditionsOf(query));
     const start = (page - 1) * take;
     const texts = matching.slice(start, start + take).map(({ json }) => json);
-    return answerOf(query, texts, matching.length);
+    return new Answer(query, texts, matching.length);
   }
 
   /** Where a market is, or where it would have to be inserted. */
