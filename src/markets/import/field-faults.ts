@@ -12,7 +12,11 @@ export function faultOf(
     case 'exact':
       return isId(value) ? unicodeFault(value) : `must be text of ${ID_RULE}`;
     case 'text':
-      return textFault(value, values);
+      if (values && !values.some((allowed) => allowed === value)) {
+        return `must be one of ${values.join(', ')}`;
+      }
+      if (typeof value !== 'string' || value === '') return 'must be text that is not empty';
+      return unicodeFault(value);
     case 'price':
       if (typeof value === 'number' && Number.isFinite(value) && value > 0) return undefined;
       return 'must be a finite number above 0';
@@ -22,14 +26,6 @@ export function faultOf(
     default:
       return Array.isArray(value) ? undefined : 'must be a list';
   }
-}
-
-function textFault(value: unknown, values: StoredFieldRule['values']): string | undefined {
-  if (values && !values.some((allowed) => allowed === value)) {
-    return `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
-  }
-  if (typeof value !== 'string' || value === '') return 'must be text that is not empty';
-  return unicodeFault(value);
 }
 
 /** Half a surrogate pair would be stored as another character. */
