@@ -72,18 +72,14 @@ export class MarketWriter {
     let updated = result.modifiedCount;
     // Somebody else has written the others meanwhile, or removed them.
     const isDone = updated + errors.size === markets.length;
-    const again = isDone ? undefined : await this.insertMissing(markets);
+    const inserts = markets.map(({ document }) => insertIfMissing(document));
+    const again = isDone ? undefined : await bulkWrite(this.markets, inserts);
     for (const [index, market] of markets.entries()) {
       const error = errors.get(index) ?? again?.errors.get(index);
       if (error) tally.refuse(market, refusalOf(error));
       else if (again && index in again.result.upsertedIds) tally.count(market, 'inserted');
       else tally.count(market, updated-- > 0 ? 'updated' : 'unchanged');
     }
-  }
-
-  private insertMissing(markets: readonly MarketWrite[]) {
-    const inserts = markets.map(({ document }) => insertIfMissing(document));
-    return bulkWrite(this.markets, inserts);
   }
 }
 
