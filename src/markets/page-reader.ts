@@ -27,13 +27,11 @@ const APART_FOR_MS = 1_000;
  */
 @Injectable()
 export class PageReader {
-  private readonly pages: StoredPages;
+  private readonly pages = new StoredPages(this.database);
   private waiting: WaitingLookup[] = [];
   private apartUntil = -Infinity;
 
-  constructor(private readonly database: Database) {
-    this.pages = new StoredPages(database);
-  }
+  constructor(private readonly database: Database) {}
 
   /** @throws Problem when MongoDB can't answer (in time) */
   read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {

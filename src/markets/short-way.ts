@@ -39,17 +39,15 @@ interface Known {
 export class ShortWay {
   /** By target, without the key. */
   readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
-  private readonly isOpen: boolean;
+  /** Redis has to be waited for, and with CORS an answer depends on its origin. */
+  private readonly isOpen = !this.config.redisUrl && !this.config.corsOrigins;
 
   constructor(
     private readonly verifier: KeyVerifier,
     private readonly limit: RequestLimit,
     private readonly cache: MarketCache,
     @Inject(Config) private readonly config: Config,
-  ) {
-    // Redis has to be waited for, and with CORS an answer depends on its origin.
-    this.isOpen = !config.redisUrl && !config.corsOrigins;
-  }
+  ) {}
 
   /** To be told of each request that the full way answered from memory. */
   remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {

@@ -27,18 +27,17 @@ export class MarketImport {
   readonly report = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
   /** Files that could not be read to their end, with the reason. */
   readonly failures: string[] = [];
-  private readonly writer: BatchWriter;
-  private readonly stop: AbortSignal;
+  private readonly writer = new BatchWriter(
+    async (batch) => this.count(await this.write(batch)),
+    this.options.follow,
+  );
+  private readonly stop = AbortSignal.any([this.options.signal, this.writer.failed]);
   private bytes = 0;
 
   constructor(
     private readonly markets: MarketWriter,
     private readonly options: ImportOptions,
-  ) {
-    const write = async (batch: readonly ImportEntry[]) => this.count(await this.write(batch));
-    this.writer = new BatchWriter(write, options.follow);
-    this.stop = AbortSignal.any([options.signal, this.writer.failed]);
-  }
+  ) {}
 
   /** @throws when MongoDB can't be used, or the signal says so; what was written stays */
   async run(files: readonly string[]): Promise<void> {
