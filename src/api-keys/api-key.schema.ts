@@ -34,8 +34,10 @@ const fields: Record<keyof StoredApiKey, object> = {
   rotatedFrom: { type: String },
 };
 
+export const API_KEYS = 'api_keys';
+
 export const ApiKeySchema = new Schema<StoredApiKey>(fields, {
-  collection: 'api_keys',
+  collection: API_KEYS,
   versionKey: false,
   collation: EXACT_COLLATION,
 });

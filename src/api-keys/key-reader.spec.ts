@@ -1,9 +1,7 @@
 import { expect, it } from '@jest/globals';
-import type { Model } from 'mongoose';
 import { elapsedMs } from '../common/moment.js';
 import type { Database } from '../database/database.js';
 import { SECONDARY_AGE_MS } from '../database/secondary-age.js';
-import type { StoredApiKey } from './api-key.schema.js';
 import { KeyReader } from './key-reader.js';
 
 it.each([0, SECONDARY_AGE_MS])(
@@ -13,11 +11,7 @@ it.each([0, SECONDARY_AGE_MS])(
     const database = {
       read: (_budgetMs: number, read: (from: typeof attempt) => unknown) => read(attempt),
     };
-    const model = { collection: { name: 'api_keys' } };
-    const reader = new KeyReader(
-      model as unknown as Model<StoredApiKey>,
-      database as unknown as Database,
-    );
+    const reader = new KeyReader(database as unknown as Database);
     const { record, readAt } = await reader.find('known');
     expect(record).toEqual({ _id: 'known' });
     expect(elapsedMs(readAt)).toBeGreaterThanOrEqual(ageMs);

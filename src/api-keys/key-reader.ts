@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { setImmediate } from 'node:timers/promises';
 import { momentBefore, momentNow } from '../common/moment.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
-import { StoredApiKey } from './api-key.schema.js';
+import { API_KEYS, type StoredApiKey } from './api-key.schema.js';
 import type { KnownKey } from './known-key.js';
 
 interface Batch {
@@ -19,10 +17,7 @@ interface Batch {
 export class KeyReader {
   private batch: Batch | undefined;
 
-  constructor(
-    @InjectModel(StoredApiKey.name) private readonly model: Model<StoredApiKey>,
-    private readonly database: Database,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   /** @throws Problem when MongoDB can't tell */
   async find(id: string): Promise<KnownKey> {
@@ -43,7 +38,7 @@ export class KeyReader {
 
   private async read(ids: readonly string[]): Batch['find'] {
     const command = {
-      find: this.model.collection.name,
+      find: API_KEYS,
       filter: { _id: { $in: ids } },
       batchSize: ids.length + 1,
     };

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import type { Model } from 'mongoose';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import type { Moment } from '../common/moment.js';
 import type { StoredApiKey } from './api-key.schema.js';
@@ -19,7 +18,6 @@ function found(name: string, afterMs: number): KnownKey {
 beforeEach(() => {
   jest.useFakeTimers();
   records = new KeyRecords(
-    { collection: { name: 'api_keys' } } as Model<StoredApiKey>,
     { find } as unknown as KeyReader,
     { listen: () => undefined } as unknown as ChangeFeed,
   );

@@ -1,11 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectModel } from '@nestjs/mongoose';
 import { LRUCache } from 'lru-cache';
-import type { Model } from 'mongoose';
 import { isDeepStrictEqual } from 'node:util';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../change-feed/change.js';
-import { StoredApiKey } from './api-key.schema.js';
+import { API_KEYS, type StoredApiKey } from './api-key.schema.js';
 import { KeyReader } from './key-reader.js';
 import { faultsOf } from './key-state.js';
 import { isRecent, isTrusted, type KnownKey } from './known-key.js';
@@ -32,11 +30,10 @@ export class KeyRecords implements ChangeListener {
   private lastRefreshAt = -Infinity;
 
   constructor(
-    @InjectModel(StoredApiKey.name) { collection }: Model<StoredApiKey>,
     private readonly reader: KeyReader,
     feed: ChangeFeed,
   ) {
-    feed.listen(collection.name, this);
+    feed.listen(API_KEYS, this);
   }
 
   /** What memory knows of an id, however long ago a record was read. */
