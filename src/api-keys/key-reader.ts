@@ -48,7 +48,7 @@ export class KeyReader {
         const rows = (await attempt.rows(command)) as StoredApiKey[];
         const records = new Map(rows.map((record) => [record._id, record]));
         const readAt = momentBefore(began, attempt.ageMs);
-        return (id: string) => ({ record: records.get(id), readAt, usedSince: false });
+        return (id: string) => ({ record: records.get(id), readAt });
       });
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'database_timeout') throw error;

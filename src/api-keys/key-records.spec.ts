@@ -12,7 +12,7 @@ let records: KeyRecords;
 /** What a read finds that began so long after another one. */
 function found(name: string, afterMs: number): KnownKey {
   const readAt: Moment = { monotonicMs: performance.now() + afterMs, wallMs: Date.now() + afterMs };
-  return { record: { _id: 'id', name } as StoredApiKey, readAt, usedSince: false };
+  return { record: { _id: 'id', name } as StoredApiKey, readAt };
 }
 
 beforeEach(() => {

@@ -8,12 +8,11 @@ import { KeyReader } from './key-reader.js';
 import { faultsOf } from './key-state.js';
 import { isRecent, isTrusted, type KnownKey } from './known-key.js';
 
-/** Keys in use are read again at most this often, even when reads fail. */
-const REFRESH_AGAIN_AFTER_MS = 250;
 /** Ids held in memory, some 500 bytes each; and as many that have no record. */
 const MAX_REMEMBERED = 10_000;
-/** Ids of limited clients are read together this often, and at most so many. */
+/** Ids that are read in the background are gathered for so long: four queries a second at most. */
 const READ_LATER_MS = 250;
+/** So many of limited clients, most of them invented. */
 const MAX_READ_LATER = 2_000;
 
 /**
@@ -27,7 +26,6 @@ export class KeyRecords implements ChangeListener {
   private readonly absent = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
   private readonly reads = new Map<string, Promise<KnownKey>>();
   private readonly later = new Set<string>();
-  private lastRefreshAt = -Infinity;
 
   constructor(
     private readonly reader: KeyReader,
@@ -43,8 +41,7 @@ export class KeyRecords implements ChangeListener {
       const absent = this.absent.get(id);
       return absent && isTrusted(absent) ? absent : undefined;
     }
-    known.usedSince = true;
-    if (isTrusted(known) && !isRecent(known)) this.refresh();
+    if (isTrusted(known) && !isRecent(known)) this.readLater(id);
     return known;
   }
 
@@ -63,19 +60,17 @@ export class KeyRecords implements ChangeListener {
     return read;
   }
 
-  /** A record that is a second old at most. However often and for however many ids, this costs a query a second. */
-  async readRecent(id: string): Promise<KnownKey> {
-    const known = this.recall(id);
-    return known && isRecent(known) ? known : this.read(id);
-  }
-
-  /** Reads a record in the background, together with others, so that a client with many bad keys costs few queries. */
+  /**
+   * Reads a record in the background, all that are asked for in a while in one query: those of keys in use, before
+   * their requests have to wait; and those of limited clients, whose bad keys then cost few queries. Failures are
+   * ignored: a request that needs such a record reads it itself, and fails if it can't.
+   */
   readLater(id: string): void {
-    if (this.later.size >= MAX_READ_LATER) return;
+    if (this.reads.has(id) || (this.later.size >= MAX_READ_LATER && !this.known.has(id))) return;
     this.later.add(id);
     if (this.later.size > 1) return;
     setTimeout(() => {
-      this.readInBackground(this.later);
+      for (const each of this.later) this.read(each).catch(() => undefined);
       this.later.clear();
     }, READ_LATER_MS).unref();
   }
@@ -104,21 +99,6 @@ export class KeyRecords implements ChangeListener {
     };
     forget();
     void this.reads.get(id)?.then(forget, forget);
-  }
-
-  /** Reads again the keys that were used since their last read. */
-  private refresh(): void {
-    const now = performance.now();
-    if (now - this.lastRefreshAt < REFRESH_AGAIN_AFTER_MS) return;
-    this.lastRefreshAt = now;
-    this.readInBackground(
-      [...this.known.entries()].filter(([, key]) => key.usedSince).map(([id]) => id),
-    );
-  }
-
-  /** Ignores failures: a request that needs such a record reads it itself, and fails if it can't. */
-  private readInBackground(ids: Iterable<string>): void {
-    for (const id of ids) this.read(id).catch(() => undefined);
   }
 
   private remember(id: string, found: KnownKey): KnownKey {

@@ -68,7 +68,7 @@ export class KeyVerifier {
   /** Whether a key that was good is so still; undefined when MongoDB can't tell. */
   async recheck(id: string): Promise<boolean | undefined> {
     try {
-      return isActive(await this.records.readRecent(id));
+      return isActive(await this.records.read(id));
     } catch {
       const known = this.records.recall(id);
       return known && !isActive(known) ? false : undefined;

@@ -3,8 +3,8 @@ import type { StoredApiKey } from './api-key.schema.js';
 
 /** A record is trusted for this long after its read began: a revoked key stops working within it. */
 const TRUST_MS = 2_000;
-/** Records in use are read again after this, all in one query, before a request has to wait for it. */
-const REFRESH_AFTER_MS = 1_000;
+/** Records in use are read again after this and the wait for others, long before a request has to wait for it. */
+const REFRESH_AFTER_MS = 750;
 
 /** What MongoDB had under an id when it was read last. */
 export interface KnownKey {
@@ -12,7 +12,6 @@ export interface KnownKey {
   readonly record: StoredApiKey | undefined;
   /** When that was surely so: the read began then, if a primary was asked. */
   readonly readAt: Moment;
-  usedSince: boolean;
 }
 
 export function isTrusted({ readAt }: KnownKey): boolean {
