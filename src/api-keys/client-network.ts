@@ -13,13 +13,8 @@ export function clientNetwork(address = ''): string {
   if (mapped !== undefined || isIP(text) === 4) return mapped ?? text;
   if (isIP(text) === 0) return '';
   // A URL has the shortest form of an address, and no dotted part in it.
-  const [head = '', tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
-  const before = groupsOf(head);
-  const after = groupsOf(tail);
-  const zeros = Array.from({ length: GROUPS - before.length - after.length }, () => '0');
+  const sides = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
+  const [before = [], after = []] = sides.map((side) => side.split(':').filter(Boolean));
+  const zeros = Array<string>(GROUPS - before.length - after.length).fill('0');
   return [...before, ...zeros, ...after].slice(0, GROUPS_OF_A_NETWORK).join(':');
-}
-
-function groupsOf(text = ''): string[] {
-  return text === '' ? [] : text.split(':');
 }
