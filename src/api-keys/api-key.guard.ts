@@ -4,7 +4,7 @@ import { Config } from '../config.js';
 import type { ApiRequest, Caller } from '../http/api-request.js';
 import { API_KEY_HEADER, API_KEY_QUERY, credentialsOf } from '../http/credentials.js';
 import { Problem } from '../http/problem.js';
-import { IS_PUBLIC } from '../http/public.decorator.js';
+import { Public } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
 import { KeyVerifier } from './key-verifier.js';
 import { rateLimited } from './rate-limited.js';
@@ -38,7 +38,7 @@ export class ApiKeyGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const targets = [context.getHandler(), context.getClass()];
-    if (this.reflector.getAllAndOverride<boolean | undefined>(IS_PUBLIC, targets)) return true;
+    if (this.reflector.getAllAndOverride(Public, targets)) return true;
     const request = context.switchToHttp().getRequest<ApiRequest>();
     const { inQuery, inHeader } = credentialsOf(request);
     if (inQuery.length + inHeader.length > 1) {

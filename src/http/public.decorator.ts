@@ -1,8 +1,4 @@
-import { SetMetadata, type CustomDecorator } from '@nestjs/common';
-
-export const IS_PUBLIC = Symbol('isPublic');
+import { Reflector } from '@nestjs/core';
 
 /** Opens a route to callers without a key. Every other route is protected. */
-export function Public(): CustomDecorator<symbol> {
-  return SetMetadata(IS_PUBLIC, true);
-}
+export const Public = Reflector.createDecorator<void, true>({ transform: () => true });
