@@ -7,36 +7,26 @@ import { Problem } from '../http/problem.js';
 import { API_KEYS, type StoredApiKey } from './api-key.schema.js';
 import type { KnownKey } from './known-key.js';
 
-interface Batch {
-  readonly ids: string[];
-  readonly find: Promise<(id: string) => KnownKey>;
-}
-
 /** Reads records of keys from MongoDB: one query for all that are asked for in one turn of the event loop. */
 @Injectable()
 export class KeyReader {
-  private batch: Batch | undefined;
+  private ids: string[] = [];
+  private batch: Promise<(id: string) => KnownKey> | undefined;
 
   constructor(private readonly database: Database) {}
 
   /** @throws Problem when MongoDB can't tell */
   async find(id: string): Promise<KnownKey> {
-    this.batch ??= this.startBatch();
-    this.batch.ids.push(id);
-    const find = await this.batch.find;
-    return find(id);
+    this.ids.push(id);
+    this.batch ??= setImmediate().then(() => this.read());
+    const found = await this.batch;
+    return found(id);
   }
 
-  private startBatch(): Batch {
-    const ids: string[] = [];
-    const find = setImmediate().then(() => {
-      this.batch = undefined;
-      return this.read(ids);
-    });
-    return { ids, find };
-  }
-
-  private async read(ids: readonly string[]): Batch['find'] {
+  private async read(): Promise<(id: string) => KnownKey> {
+    const { ids } = this;
+    this.ids = [];
+    this.batch = undefined;
     const command = {
       find: API_KEYS,
       filter: { _id: { $in: ids } },
