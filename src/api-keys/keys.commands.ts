@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { printable, type CommandContext, type RunCommand } from '../common/command.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
 import type { StoredApiKey } from './api-key.schema.js';
-import type { ApiKeysService, NewKey, Show } from './api-keys.service.js';
+import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
 import { keysTable, shown } from './shown-key.js';
 
 const LONGEST_NAME = 100;
@@ -79,11 +79,10 @@ async function rotate(context: CommandContext, id: string, { overlap = DAY_MS }:
   await service.rotate(id, { overlapMs: overlap }, showOnce(context));
 }
 
-/** Loaded when a command runs: the schema brings Mongoose along. */
+/** The schema is loaded when a command runs, since it brings Mongoose along. */
 async function serviceOf({ connection }: CommandContext): Promise<ApiKeysService> {
-  const { ApiKeysService: Service } = await import('./api-keys.service.js');
   const { StoredApiKey: Record } = await import('./api-key.schema.js');
-  return new Service(connection.model<StoredApiKey>(Record.name));
+  return new ApiKeysService(connection.model<StoredApiKey>(Record.name));
 }
 
 /** The key stands alone on stdout, easy to copy or to pipe. */
