@@ -9,7 +9,7 @@ import type { ApiRequest } from './http/api-request.js';
 import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
-import { refuseOverload } from './http/overload/overloaded.js';
+import { refuseOverload } from './http/incoming-requests.js';
 import { separateOperators } from './http/probe-paths.js';
 import { answerHeadersOf } from './http/response-headers.js';
 import { requestContext } from './http/request-context.js';

@@ -1,7 +1,6 @@
 import { MongoError, MongoNetworkTimeoutError } from 'mongodb';
 import mongoose from 'mongoose';
-import { overloaded } from '../http/overload/overloaded.js';
-import { Problem } from '../http/problem.js';
+import { overloaded, Problem } from '../http/problem.js';
 import { isBrokenSocket, isTimeExpired } from './worth-retry.js';
 
 /** What a caller is told; errors that are not MongoDB's stay as they are. */

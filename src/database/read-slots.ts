@@ -1,4 +1,4 @@
-import { overloaded } from '../http/overload/overloaded.js';
+import { overloaded } from '../http/problem.js';
 
 /** The weight of one read in the moving average of their durations. */
 const WEIGHT = 1 / 16;

@@ -1,18 +1,23 @@
-import type { Express, Response } from 'express';
+import type { Express, NextFunction, Response } from 'express';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
 import { Admission, type RequestListener } from './overload/admission.js';
-import { overloaded } from './overload/overloaded.js';
 import { isProbe } from './probe-paths.js';
 import { sendProblem } from './problem.filter.js';
-import type { Problem } from './problem.js';
+import { overloaded, type Problem } from './problem.js';
 import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
 import { findRoute } from './routes.js';
 
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
+
+/** Refuses a request of another origin's page, after the CORS middleware has set what lets the page see why. */
+export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
+  if (request.isRefused) throw OVERLOADED;
+  next();
+}
 
 /** Told of each request once: for log and metrics. */
 export interface RequestObserver {

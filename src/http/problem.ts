@@ -64,6 +64,10 @@ export function methodNotAllowed(allowed = ['GET', 'HEAD']): Problem {
   return new Problem('method_not_allowed', detail, { headers: { Allow: allowed.join(', ') } });
 }
 
+export function overloaded(): Problem {
+  return new Problem('overloaded', 'The service has too much to do. Please try again.');
+}
+
 /** What is refused before a route is looked for, by status. */
 const PARSER_DETAILS = {
   408: 'The request did not arrive in time.',

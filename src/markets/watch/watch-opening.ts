@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
-import { overloaded } from '../../http/overload/overloaded.js';
-import type { Problem } from '../../http/problem.js';
+import { overloaded, type Problem } from '../../http/problem.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
