@@ -1,5 +1,5 @@
-import { PathId, QueryChoices, QueryText } from '../http/input/parameters.js';
-import { PAGE_DEFAULTS, QueryPage, QueryTake, type PageQuery } from '../http/input/page.js';
+import { PathId, QueryChoices, QueryInteger, QueryText } from '../http/input/parameters.js';
+import { PAGE_DEFAULTS, TAKE_MAX, type PageQuery } from '../http/input/page.js';
 import {
   MARKET_MOMENTS,
   MARKET_TYPES,
@@ -33,10 +33,20 @@ export class MarketFilters {
 
 /** What both look-ups take in the query. */
 export class MarketsQuery extends MarketFilters implements PageQuery {
-  @QueryPage()
+  @QueryInteger({
+    description: 'Which page, starting at 1.',
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: PAGE_DEFAULTS.page,
+  })
   readonly page: number = PAGE_DEFAULTS.page;
 
-  @QueryTake()
+  @QueryInteger({
+    description: 'Items per page.',
+    minimum: 1,
+    maximum: TAKE_MAX,
+    default: PAGE_DEFAULTS.take,
+  })
   readonly take: number = PAGE_DEFAULTS.take;
 }
 

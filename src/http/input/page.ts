@@ -1,5 +1,4 @@
 import { ApiField } from '../api-field.decorator.js';
-import { QueryInteger } from './parameters.js';
 
 export const TAKE_MAX = 100;
 
@@ -10,22 +9,6 @@ export interface PageQuery {
 }
 
 export const PAGE_DEFAULTS: PageQuery = { page: 1, take: 10 };
-
-export const QueryPage = (): PropertyDecorator =>
-  QueryInteger({
-    description: 'Which page, starting at 1.',
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    default: PAGE_DEFAULTS.page,
-  });
-
-export const QueryTake = (): PropertyDecorator =>
-  QueryInteger({
-    description: 'Items per page.',
-    minimum: 1,
-    maximum: TAKE_MAX,
-    default: PAGE_DEFAULTS.take,
-  });
 
 /** Where a page stands in its list. */
 export class PageMeta {
