@@ -24,7 +24,8 @@ function document(target: object, key: string | symbol | undefined, index: numbe
 }
 
 function documentation(parameter: Parameter) {
-  const { name, description, required = false, example, maxItems } = parameter;
+  const { name, description, example, maxItems } = parameter;
+  const required = parameter.in === 'path';
   const one = { ...parameter.schema, ...(example !== undefined && { example }) };
   if (maxItems === undefined) return { name, description, required, schema: one };
   const schema = { type: 'array', items: one, minItems: 1, maxItems, uniqueItems: true };

@@ -10,19 +10,17 @@ export interface Parameter {
   readonly example?: unknown;
   /** JSON Schema of a value. */
   readonly schema: Readonly<Record<string, unknown>>;
-  readonly required?: boolean;
   /** How often it may be repeated, each time with another value; lacking: it may not. */
   readonly maxItems?: number;
   /** Makes the value that the rules judge; lacking: the text is the value. */
   readonly convert?: (text: string) => unknown;
 }
 
-const parametersOf = new Map<object, readonly Parameter[]>();
+const PARAMETERS = Symbol('parameters');
 
 /** The parameters that an input class takes, inherited ones first. */
-export function listParameters(type: object | null): readonly Parameter[] {
-  if (type === null) return [];
-  return [...listParameters(Object.getPrototypeOf(type)), ...(parametersOf.get(type) ?? [])];
+export function listParameters(type: object): readonly Parameter[] {
+  return (Reflect.getMetadata(PARAMETERS, type) ?? []) as readonly Parameter[];
 }
 
 /** Its name is that of its property, unless another is given. */
@@ -39,8 +37,8 @@ export function declare(
   const rules = [...repetitionRules(parameter), ...ownRules];
   return (target, key) => {
     const property = String(key);
-    const own = parametersOf.get(target.constructor) ?? [];
-    parametersOf.set(target.constructor, [...own, { name: property, property, ...parameter }]);
+    const all = [...listParameters(target.constructor), { name: property, property, ...parameter }];
+    Reflect.defineMetadata(PARAMETERS, all, target.constructor);
     for (const rule of rules) rule(target, key);
   };
 }

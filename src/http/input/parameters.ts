@@ -13,8 +13,7 @@ function idText(parameter: Omit<Declaration, 'schema'>): PropertyDecorator {
 }
 
 /** An opaque id in the path. */
-export const PathId = (documented: Documented) =>
-  idText({ in: 'path', required: true, ...documented });
+export const PathId = (documented: Documented) => idText({ in: 'path', ...documented });
 
 /** Text in the query, given once unless it says how often. */
 export const QueryText = (documented: Documented & Pick<Parameter, 'maxItems'>) =>
