@@ -66,9 +66,6 @@ export class NestLogger implements LoggerService {
 
   readonly error = this.at('error');
   readonly warn = this.at('warn');
-  readonly debug = this.at('debug');
-  readonly verbose = this.at('trace');
-  readonly fatal = this.at('fatal');
 
   log(message: unknown, ...rest: unknown[]): void {
     this.write(STARTING.has(String(rest.at(-1))) ? 'debug' : 'info', message, rest);
@@ -83,10 +80,9 @@ export class NestLogger implements LoggerService {
     const texts = rest.filter((value) => typeof value === 'string');
     const context = texts.pop();
     const [text] = texts;
-    if (message instanceof Error) {
-      this.logger[level]({ context, err: message }, text ?? message.message);
-    } else if (typeof message === 'object' && message !== null) {
-      this.logger[level]({ context, ...message }, text ?? '');
+    if (typeof message === 'object' && message !== null) {
+      const about = message instanceof Error ? { err: message } : message;
+      this.logger[level]({ context, ...about }, text);
     } else {
       this.logger[level]({ context, ...(text !== undefined && { stack: text }) }, String(message));
     }
