@@ -25,11 +25,7 @@ export class MetricsController {
   @ApiProblems('invalid_request', 'method_not_allowed', 'internal_error')
   async scrape(@Res() response: Response): Promise<void> {
     const text = await this.metrics.text();
-    response.set({
-      'Content-Type': this.metrics.contentType,
-      'Content-Length': String(text.length),
-      'Cache-Control': 'no-store',
-    });
-    response.end(text);
+    const { contentType } = this.metrics.registry;
+    response.set({ 'Content-Type': contentType, 'Cache-Control': 'no-store' }).send(text);
   }
 }

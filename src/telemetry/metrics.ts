@@ -54,10 +54,6 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  get contentType(): string {
-    return this.registry.contentType;
-  }
-
   /** All of them in the text format of Prometheus. */
   text(): Promise<Buffer> {
     const now = performance.now();
