@@ -49,15 +49,8 @@ function timestamp(): string {
 /** What tells how it came about. Other properties may hold anything: documents, settings, commands. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
-  const { name, message, stack, cause } = error;
-  const code = (error as NodeJS.ErrnoException).code;
-  return {
-    type: name,
-    message,
-    ...(code !== undefined && { code }),
-    stack,
-    ...(cause !== undefined && { cause: describeError(cause) }),
-  };
+  const { name, message, code, stack, cause } = error as NodeJS.ErrnoException;
+  return { type: name, message, code, stack, cause: cause && describeError(cause) };
 }
 
 /** Nest's own messages, and those of our classes, in the same log. */
