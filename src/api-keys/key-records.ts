@@ -34,13 +34,10 @@ export class KeyRecords implements ChangeListener {
     feed.listen(API_KEYS, this);
   }
 
-  /** What memory knows of an id, however long ago a record was read. */
+  /** What memory knows of an id, however long ago it was read. */
   recall(id: string): KnownKey | undefined {
     const known = this.known.get(id);
-    if (!known) {
-      const absent = this.absent.get(id);
-      return absent && isTrusted(absent) ? absent : undefined;
-    }
+    if (!known) return this.absent.get(id);
     if (isTrusted(known) && !isRecent(known)) this.readLater(id);
     return known;
   }
