@@ -11,7 +11,7 @@ const RETRY_AFTER = { 'Retry-After': '1' };
 interface ProblemOptions {
   readonly errors?: readonly RequestFault[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Another status under the same code: the HTTP parser has 408, 413, 414, 417 and 431. */
+  /** Another status under the same code: those of `PARSER_DETAILS`. */
   readonly status?: number;
 }
 
