@@ -5,10 +5,7 @@ export const API_KEY_HEADER = 'X-API-Key';
 const HEADER = API_KEY_HEADER.toLowerCase();
 
 /** Every API key that came with a request, as sent, empty ones too. */
-export function credentialsOf({
-  rawQuery,
-  rawHeaders,
-}: Pick<ApiRequest, 'rawQuery' | 'rawHeaders'>): { inQuery: string[]; inHeader: string[] } {
+export function credentialsOf({ rawQuery, rawHeaders }: ApiRequest) {
   return {
     inQuery: rawQuery.filter(([name]) => name === API_KEY_QUERY).map(([, value]) => value),
     // Names and values in turn: Node's own `headers` joins or drops repeated ones.
