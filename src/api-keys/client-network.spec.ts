@@ -19,6 +19,7 @@ describe('what a client is counted by', () => {
     ['1::2:3:4:5:192.0.2.7', '1:0:2:3'],
     ['', ''],
     ['unknown', ''],
+    ['::ffff:999.0.2.7', ''],
     ['x'.repeat(9_000), ''],
   ])('of %s is %s', (address, network) => {
     expect(clientNetwork(address)).toBe(network);

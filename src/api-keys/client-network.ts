@@ -8,9 +8,12 @@ const GROUPS_OF_A_NETWORK = 4;
  * What is no address counts as one client, so that made-up ones take no memory.
  */
 export function clientNetwork(address = ''): string {
-  const text = address.replace(/%.*$/, '').toLowerCase();
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(text)?.[1];
-  if (mapped !== undefined || isIP(text) === 4) return mapped ?? text;
+  // IPv4 addresses may come in the form of IPv6.
+  const text = address
+    .toLowerCase()
+    .replace(/%.*$/, '')
+    .replace(/^::ffff:(?=[\d.]+$)/, '');
+  if (isIP(text) === 4) return text;
   if (isIP(text) === 0) return '';
   // A URL has the shortest form of an address, and no dotted part in it.
   const sides = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
