@@ -66,7 +66,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     return this.operators;
   }
 
-  /** From memory: a file that is piped keeps its request in flight for as long as its client reads. */
+  /** As routes, from memory: methods, ranges and the figures of requests are then as everywhere else. */
   override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
     for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
       const body = readFileSync(join(directory, name));

@@ -38,5 +38,5 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   request.problem = problem.code;
   const { body, headers } = problem.answer(request.requestId);
   response.writeHead(problem.getStatus(), { ...answerHeadersOf(request), ...headers });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  response.end(body);
 }
