@@ -1,41 +1,35 @@
 import type { Response } from 'express';
 import { sentOn } from '../../http/connections.js';
 
-/** Writes the events of a stream, and knows whether the socket is full, and for how long the client has not read. */
+/** Writes the events of a stream, and knows for how long its client has not read them. */
 export class EventWriter {
-  private blockedSince: number | undefined;
-  private sent = 0;
+  /** Monotonic time at which the socket was last seen to have room, or to have taken something. */
+  private readAt = performance.now();
+  /** Bytes that a full socket had taken; undefined while there is room. */
+  private sent: number | undefined;
   /** Monotonic time of the last event. */
   lastAt = -Infinity;
   events = 0;
 
-  constructor(
-    private readonly response: Response,
-    drained: () => void,
-  ) {
-    response.on('drain', () => {
-      this.blockedSince = undefined;
-      drained();
-    });
-  }
+  constructor(private readonly response: Response) {}
 
+  /** Whether the socket is full: `drain` of the response tells when it is not any more. */
   get isBlocked(): boolean {
-    return this.blockedSince !== undefined;
+    return this.response.writableNeedDrain;
   }
 
   write(event: string | Buffer): void {
     this.lastAt = performance.now();
     this.events += 1;
-    if (!this.response.write(event)) this.blockedSince ??= this.lastAt;
+    this.response.write(event);
   }
 
   /** Whether the socket has been full, and has taken nothing, for longer than that. Called at short intervals. */
   isUnread(now: number, forMs: number): boolean {
-    if (this.blockedSince === undefined) return false;
-    const sent = sentOn(this.response.req.socket);
-    if (sent !== this.sent) this.blockedSince = now;
+    const sent = this.isBlocked ? sentOn(this.response.req.socket) : undefined;
+    if (sent === undefined || sent !== this.sent) this.readAt = now;
     this.sent = sent;
-    return now - this.blockedSince > forMs;
+    return now - this.readAt > forMs;
   }
 
   end(event: string): void {

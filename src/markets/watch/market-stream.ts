@@ -23,7 +23,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
     this.provenAt = context.provenAt;
-    this.writer = new EventWriter(options.response, () => this.pump());
+    this.writer = new EventWriter(options.response);
     this.progress = new StreamProgress(this.writer, options, context);
   }
 
@@ -32,6 +32,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   }
 
   begin(): void {
+    this.options.response.on('drain', () => this.pump());
     this.writer.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
   }
