@@ -24,7 +24,7 @@ describe('CommitAssembly', () => {
   let assembly: CommitAssembly;
 
   beforeEach(() => {
-    assembly = new CommitAssembly({ events: 3, bytes: 10_000 });
+    assembly = new CommitAssembly();
   });
 
   it('has nothing to give at first', () => {
@@ -56,17 +56,18 @@ describe('CommitAssembly', () => {
   });
 
   it('gives no events of a commit that is too many, and all of the next', () => {
-    const many = ['a', 'b', 'c', 'd', 'e'].map((id) => anEvent(2, id));
+    const many = Array.from({ length: 10_002 }, (_, index) => anEvent(2, `${index}`));
     const commits = assembly.add([...many, anEvent(3, 'f')], time(4));
     expect(told(commits)).toEqual([
-      { ids: undefined, goesOnAfter: 'e' },
+      { ids: undefined, goesOnAfter: '10001' },
       { ids: ['f'], goesOnAfter: 'f' },
     ]);
   });
 
   it('gives no events of a commit that is too large in several replies', () => {
+    const text = 'x'.repeat(17 * 1024 * 1024);
     for (const id of ['a', 'b', 'c']) {
-      expect(assembly.add([anEvent(2, id, 'x'.repeat(6_000))], time(2))).toEqual([]);
+      expect(assembly.add([anEvent(2, id, text)], time(2))).toEqual([]);
     }
     expect(told(assembly.add([], time(2)))).toEqual([{ ids: undefined, goesOnAfter: 'c' }]);
   });

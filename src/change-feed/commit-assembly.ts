@@ -11,12 +11,9 @@ export interface WholeCommit {
   readonly resumeToken: ResumeToken;
 }
 
-interface CommitSize {
-  readonly events: number;
-  readonly bytes: number;
-}
-
-const COMMIT_MAX: CommitSize = { events: 10_000, bytes: 32 * 1024 * 1024 };
+/** Of a larger commit no events are held. */
+const EVENTS_MAX = 10_000;
+const BYTES_MAX = 32 * 1024 * 1024;
 
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
@@ -24,8 +21,6 @@ export class CommitAssembly {
   private held: ChangeEvent[] | undefined = [];
   private bytes = 0;
   private last: ChangeEvent | undefined;
-
-  constructor(private readonly max = COMMIT_MAX) {}
 
   /** The cluster time of a commit that may not be whole yet. */
   get pending(): Timestamp | undefined {
@@ -59,7 +54,7 @@ export class CommitAssembly {
     // The first event is not measured: most commits have no other, and MongoDB bounds its size.
     if (this.held.length > 0) this.bytes += BSON.calculateObjectSize(event);
     this.held.push(event);
-    if (this.held.length > this.max.events || this.bytes > this.max.bytes) this.held = undefined;
+    if (this.held.length > EVENTS_MAX || this.bytes > BYTES_MAX) this.held = undefined;
   }
 
   private release(): WholeCommit[] {
