@@ -72,6 +72,7 @@ export class KeyRecords implements ChangeListener {
     }, READ_LATER_MS).unref();
   }
 
+  /** Changes that are missed do no harm: records are trusted for two seconds at most, with or without a feed. */
   committed({ changes }: Commit): void {
     for (const change of changes) {
       if (change.kind !== 'replaced') {
@@ -82,10 +83,6 @@ export class KeyRecords implements ChangeListener {
       this.known.clear();
       this.absent.clear();
     }
-  }
-
-  forgetAll(): void {
-    // Records are trusted for two seconds at most, with or without a feed.
   }
 
   /** Forgets an id, and whatever a read under way finds for it, unless that is what is stored now. */

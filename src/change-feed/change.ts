@@ -30,12 +30,12 @@ export interface ChangeListener {
   /** Fields of which it wants to know what they were before a change. */
   readonly fieldsBefore?: readonly string[];
   /** Told in the order of cluster time, without gaps. */
-  committed(commit: Commit): void;
+  committed?(commit: Commit): void;
   /**
    * Changes were missed: whatever is remembered may be wrong.
    * @param position all that comes after it is told; undefined where there are no cluster times
    */
-  forgetAll(position: Timestamp | undefined): void;
+  forgetAll?(position: Timestamp | undefined): void;
 }
 
 /** What the server sends for a change, as far as it is used here. */

@@ -43,13 +43,13 @@ export class Listeners {
         .filter((change): change is Change => change !== undefined);
       if (changes.length === 0) continue;
       this.newest.set(collection, timeOf(last));
-      for (const listener of listeners) listener.committed({ clusterTime, changes });
+      for (const listener of listeners) listener.committed?.({ clusterTime, changes });
     }
     this.events += events.length;
     if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 
   forgetAll(position: Timestamp | undefined): void {
-    for (const listener of [...this.byCollection.values()].flat()) listener.forgetAll(position);
+    for (const listener of [...this.byCollection.values()].flat()) listener.forgetAll?.(position);
   }
 }

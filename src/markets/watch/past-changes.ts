@@ -38,9 +38,6 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     feed.listen(MARKETS, this);
   }
 
-  /** What happens from now on is noted elsewhere. */
-  committed(): void {}
-
   /** @param until where the feed begins; undefined where there is no log */
   forgetAll(until: Timestamp | undefined): void {
     const run = (this.run += 1);
