@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
+import { MarketChange } from './market-change.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const scope = new CachedScope({ eventId: 'e' }, at(1), []);
@@ -30,7 +31,7 @@ describe('ChangeHistory', () => {
 
   it('does not know what came before a change of unknown scopes, but of scopes that were live', () => {
     history.note(key, 'sa', at(1_001));
-    history.noteUnknown(at(1_002));
+    history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(1_002)));
     expect(since(1_001)).toBeUndefined();
     expect(since(1_002)).toEqual([]);
     scope.liveSince = at(1_001);

@@ -48,11 +48,8 @@ export class ChangeHistory {
     const { clusterTime, marketKey, scopeKeys, scopeKeysBefore } = change;
     for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
       this.note(key, marketKey, clusterTime);
-    if (!scopeKeysBefore || change.concernsAll) this.noteUnknown(clusterTime);
-  }
-
-  noteUnknown(clusterTime: Timestamp): void {
-    this.unknownAt = newest(clusterTime, this.unknownAt);
+    if (!scopeKeysBefore || change.concernsAll)
+      this.unknownAt = newest(clusterTime, this.unknownAt);
   }
 
   /** @param marketKey of `keyOfId` */

@@ -33,7 +33,7 @@ export async function waitForFeed(
     const now = performance.now();
     const waited = now - since;
     if (!feed.isCurrent) lateUntil = now;
-    const isBehind = after !== undefined && !hasReached(feed.position, after);
+    const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
     if (feed.isCurrent && !isBehind) return true;
     if (feed.isStarting && waited > STARTING_MAX_MS) return false;
     if (!feed.isStarting && feed.standing.state === 'blind') return false;
@@ -43,8 +43,4 @@ export async function waitForFeed(
     if (!isBehind && !feed.isStarting && waited > LATE_MAX_MS) return false;
     await delay(CHECK_EVERY_MS);
   }
-}
-
-function hasReached(position: Timestamp | undefined, due: Timestamp): boolean {
-  return position !== undefined && due.lessThanOrEqual(position);
 }
