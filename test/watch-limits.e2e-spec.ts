@@ -94,11 +94,11 @@ const cursorAt = (eventId: string, secondsAhead: number) =>
 
 describe('a stream', () => {
   it('is never silent for long: `current` comes again, each with id and age', async () => {
-    const { currentEveryMs, tickMs, lateEveryMs, lateAfterMs, endLateAfterMs } = times;
+    const { tellEveryMs, tickMs, lateAfterMs, endLateAfterMs } = times;
     // Beside the wait for a tick, a busy process has some time.
-    expect(Math.max(currentEveryMs, lateEveryMs) + tickMs).toBeLessThanOrEqual(4_250);
+    expect(tellEveryMs + tickMs).toBeLessThanOrEqual(4_250);
     expect([lateAfterMs, endLateAfterMs]).toEqual([2_000, 15_000]);
-    times.currentEveryMs = 100;
+    times.tellEveryMs = 100;
     const stream = await open(`eventId=${randomUUID()}`);
     await until(() => stream.events.length >= 4);
     const beats = stream.events.slice(1);
@@ -164,7 +164,7 @@ describe('a stream', () => {
   });
 
   it('gives neither cursor nor age that stands for what is held back for conflation', async () => {
-    times.currentEveryMs = 1;
+    times.tellEveryMs = 1;
     const eventId = await anEvent(1);
     const stream = await open(`eventId=${eventId}&conflateMs=10000`);
     await stream.named('current');
@@ -295,7 +295,7 @@ describe('an event with an id that has no place in memory', () => {
   });
 
   it('makes a running stream late, and ends it: it never keeps silent of what it can not tell', async () => {
-    Object.assign(times, { lateAfterMs: 200, lateEveryMs: 200, endLateAfterMs: 2_500 });
+    Object.assign(times, { lateAfterMs: 200, tellEveryMs: 200, endLateAfterMs: 2_500 });
     const reads: number[] = [];
     service.database.connection.getClient().on('commandStarted', ({ command }) => {
       if (command['find'] === 'markets') reads.push(performance.now());

@@ -26,7 +26,7 @@ const random = new Random(seed);
 
 async function aReplica(dbInit = false): Promise<TestApp> {
   const replica = await createTestApp({ mongodbUri: mongod.uri, dbInit });
-  replica.app.get(StreamTimes).currentEveryMs = 100;
+  replica.app.get(StreamTimes).tellEveryMs = 100;
   return replica;
 }
 

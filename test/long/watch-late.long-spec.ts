@@ -16,9 +16,8 @@ beforeAll(async () => {
   mongod = await TestMongod.start();
   service = await createTestApp({ mongodbUri: mongod.uri });
   Object.assign(service.app.get(StreamTimes), {
-    currentEveryMs: 300,
     lateAfterMs: 600,
-    lateEveryMs: 500,
+    tellEveryMs: 500,
     // However slowly a busy machine goes on after a pause.
     endLateAfterMs: 20_000,
   });

@@ -59,15 +59,14 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     this.pump();
     if (groups.hasAll(watch)) this.provenAt = this.context.provenAt;
     const lateMs = now - this.provenAt;
-    const sinceLastMs = now - this.writer.lastAt;
-    const { isLate } = this.progress;
+    const isLate = lateMs > times.lateAfterMs;
+    const isDue = isLate !== this.progress.isLate || now - this.writer.lastAt >= times.tellEveryMs;
     if (this.mayHaveGrown && groups.isTooLarge(watch)) this.end('size');
     else if (now > this.endsAt) this.end('age');
     else if (this.writer.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
-    else if (lateMs > times.lateAfterMs) {
-      if (!isLate || sinceLastMs >= times.lateEveryMs) this.progress.tellLate(lateMs);
-    } else if (isLate || sinceLastMs >= times.currentEveryMs) this.progress.tellCurrent();
+    else if (isDue && isLate) this.progress.tellLate(lateMs);
+    else if (isDue) this.progress.tellCurrent();
     this.mayHaveGrown = false;
   }
 

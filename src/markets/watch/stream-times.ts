@@ -2,11 +2,10 @@
 export class StreamTimes {
   /** How often each stream is looked at. */
   tickMs = 250;
-  /** `current` is sent at the latest after 5 s, with the wait for a tick and for a busy process. */
-  currentEveryMs = 4_000;
+  /** `current` or `late` is sent at the latest after 5 s, with the wait for a tick and for a busy process. */
+  tellEveryMs = 4_000;
   /** `late` is sent when the feed was not known to be complete for so long. */
   lateAfterMs = 2_000;
-  lateEveryMs = 4_000;
   /** Then the stream ends, so that the client tries another replica. */
   endLateAfterMs = 15_000;
   /** A client that does not read for so long is cut. */
