@@ -6,7 +6,7 @@ import { Database } from '../../database/database.js';
 import { MARKETS } from '../market.schema.js';
 
 /** Whoever drops a collection needs some time to fill it again. Milliseconds. */
-const LOOK_AFTER_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
 
 /**
  * Gives a collection that was dropped and filled again, or replaced by another, its indexes and post-images
@@ -14,8 +14,8 @@ const LOOK_AFTER_MS = 1_000;
  */
 @Injectable()
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
-  private ended = false;
+  private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
+  private mayLack = false;
 
   constructor(
     private readonly database: Database,
@@ -27,31 +27,22 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   committed({ changes }: Commit): void {
     // A change without its post-image shows that they are off.
-    if (changes.some(({ kind }) => kind === 'replaced' || kind === 'altered')) this.lookSoon();
+    this.mayLack ||= changes.some(({ kind }) => kind === 'replaced' || kind === 'altered');
   }
-
-  forgetAll(): void {}
 
   onApplicationShutdown(): void {
-    this.ended = true;
-    clearTimeout(this.timer);
-  }
-
-  private lookSoon(): void {
-    if (this.ended) return;
-    this.timer ??= setTimeout(() => {
-      this.timer = undefined;
-      void this.look();
-    }, LOOK_AFTER_MS).unref();
+    clearInterval(this.timer);
   }
 
   private async look(): Promise<void> {
+    if (!this.mayLack) return;
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
-      if (await found.hasNext()) await this.database.init();
-      else this.lookSoon();
+      if (!(await found.hasNext())) return;
+      this.mayLack = false;
+      await this.database.init();
     } catch {
-      this.lookSoon();
+      this.mayLack = true;
     }
   }
 }
