@@ -63,6 +63,6 @@ it('keeps nothing of a market that no scope holds any more', () => {
 
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' } as const] }];
-  const made = makeScope({ eventId }, [stored('old')], at(12), { commits, outdated: false });
+  const made = makeScope({ eventId }, [stored('old')], at(12), commits);
   expect(namesIn(made as CachedScope)).toEqual([]);
 });

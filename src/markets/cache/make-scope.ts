@@ -14,19 +14,15 @@ const COMMITS_DURING_LOAD_MAX = 10_000;
 /** Why a scope can't be kept in memory. One that is only outdated may be loaded again. */
 export type Unfit = 'too large' | 'unordered' | 'outdated';
 
-/** What the feed told while a snapshot was read. */
-export interface Meanwhile {
-  readonly commits: readonly Commit[];
-  /** Whether changes were missed. */
-  readonly outdated: boolean;
-}
-
-/** Makes a scope from its stored markets, and applies what was told since they were read. */
+/**
+ * Makes a scope from its stored markets, and applies what was told since they were read.
+ * @param meanwhile undefined when changes were missed
+ */
 export function makeScope(
   scope: Scope,
   documents: readonly Document[],
   asOf: Timestamp,
-  { commits, outdated }: Meanwhile,
+  meanwhile: readonly Commit[] | undefined,
 ): CachedScope | Unfit {
   if (documents.length > MARKETS_MAX) return 'too large';
   const markets: CachedMarket[] = [];
@@ -35,9 +31,9 @@ export function makeScope(
     if (!market) return 'unordered';
     markets.push(market);
   }
-  if (outdated || commits.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
+  if (!meanwhile || meanwhile.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
   const made = new CachedScope(scope, asOf, markets);
-  if (!commits.every((commit) => canApply(commit, made))) return 'outdated';
+  if (!meanwhile.every((commit) => canApply(commit, made))) return 'outdated';
   return made.length > MARKETS_MAX ? 'too large' : made;
 }
 

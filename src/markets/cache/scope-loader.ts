@@ -27,7 +27,8 @@ export interface Loaded {
 /** Reads whole scopes from MongoDB, and applies the changes that were told meanwhile. */
 @Injectable()
 export class ScopeLoader implements ChangeListener {
-  private readonly loads = new Set<{ commits: Commit[]; outdated: boolean }>();
+  /** For each load that can still be brought up to date, what was told since it began. */
+  private readonly loads = new Set<Commit[]>();
 
   constructor(
     private readonly database: Database,
@@ -37,11 +38,11 @@ export class ScopeLoader implements ChangeListener {
   }
 
   committed(commit: Commit): void {
-    for (const { commits } of this.loads) commits.push(commit);
+    for (const commits of this.loads) commits.push(commit);
   }
 
   forgetAll(): void {
-    for (const load of this.loads) load.outdated = true;
+    this.loads.clear();
   }
 
   /**
@@ -55,11 +56,12 @@ export class ScopeLoader implements ChangeListener {
     bounds: LoadBounds,
     keep: (scope: CachedScope) => void,
   ): Promise<ReadonlyMap<string, Loaded>> {
-    const meanwhile = { commits: [], outdated: false };
+    const commits: Commit[] = [];
     const loaded = new Map<string, Loaded>();
-    this.loads.add(meanwhile);
+    this.loads.add(commits);
     try {
       const { asOf, documents, isWhole } = await this.read(scopes, bounds);
+      const meanwhile = this.loads.has(commits) ? commits : undefined;
       for (const scope of scopes) {
         const key = scopeKey(scope);
         const own = documents.get(key) ?? [];
@@ -70,7 +72,7 @@ export class ScopeLoader implements ChangeListener {
       }
       return loaded;
     } finally {
-      this.loads.delete(meanwhile);
+      this.loads.delete(commits);
     }
   }
 
