@@ -40,9 +40,7 @@ export function makeScope(
 /** Applies a commit that is newer than the snapshot, if that can be done. */
 function canApply({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
   if (!clusterTime.greaterThan(scope.asOf)) return true;
-  return changes.every((change) => {
-    if (change.kind === 'replaced') return false;
-    const own = new MarketChange(change, clusterTime);
-    return !own.mayConcern(scope) || own.applyTo(scope);
-  });
+  return changes.every(
+    (change) => change.kind !== 'replaced' && new MarketChange(change, clusterTime).applyTo(scope),
+  );
 }

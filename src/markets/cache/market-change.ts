@@ -27,27 +27,19 @@ export class MarketChange {
       change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField);
   }
 
-  /** Whether a scope may have to change. */
-  mayConcern(scope: CachedScope): boolean {
-    return (
-      this.concernsAll ||
-      this.scopeKeys.includes(scope.key) ||
-      scope.get(this.marketKey) !== undefined
-    );
-  }
-
   /**
-   * Brings a scope up to this change.
+   * Brings a scope up to this change, if it concerns it.
    * @returns false when the scope can't be kept
    */
   applyTo(scope: CachedScope): boolean {
     const { change } = this;
-    if (change.kind === 'stored' && this.scopeKeys.includes(scope.key)) {
+    const isIn = this.scopeKeys.includes(scope.key);
+    if (change.kind === 'altered') return !isIn && !this.concernsAll && !scope.get(this.marketKey);
+    if (change.kind === 'stored' && isIn) {
       this.made ??= cachedMarketOf(change.document, this.clusterTime);
       if (this.made) scope.put(this.made);
       return this.made !== undefined;
     }
-    if (change.kind === 'altered') return false;
     scope.remove(this.marketKey);
     return true;
   }
