@@ -3,14 +3,12 @@ import type { Document } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { Database } from '../../database/database.js';
-import { MARKET_PROJECTION } from '../market-view.js';
+import { isOpen } from '../../database/raw-cursor.js';
 import { MARKETS } from '../market.schema.js';
 import { byScopeKey, scopeKey, type Scope } from '../scope.js';
 import { CachedScope } from './cached-scope.js';
-import { makeScope, MARKETS_MAX, type Unfit } from './make-scope.js';
-
-/** How many markets a watch may have in all. */
-export const MARKETS_TOGETHER_MAX = 10_000;
+import { findScopes } from './find-scopes.js';
+import { makeScope, type Unfit } from './make-scope.js';
 
 export interface LoadBounds {
   readonly budgetMs: number;
@@ -79,26 +77,20 @@ export class ScopeLoader implements ChangeListener {
   /** Reads from a snapshot that has everything the feed has told so far. */
   private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds) {
     const afterClusterTime = this.feed.position;
-    const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
-    const limit = most + 1;
+    const command = findScopes(scopes);
     return this.database.read(budgetMs, async (attempt) => {
       const { cursor } = await attempt.command({
-        find: MARKETS,
-        filter: scopes.length === 1 ? scopes[0] : { $or: scopes },
-        sort: { _id: 1 },
-        projection: MARKET_PROJECTION,
-        limit,
-        batchSize: limit,
+        ...command,
         readConcern: { level: 'snapshot', afterClusterTime },
       });
       if (inOneReply) attempt.killCursor(cursor);
-      const isCut = inOneReply && String(cursor.id) !== '0';
+      const isCut = inOneReply && isOpen(cursor);
       const documents = inOneReply ? cursor.firstBatch : await attempt.restOf(cursor);
       return {
         // Without a collection there is no such time, and nothing to be found.
         asOf: cursor.atClusterTime ?? afterClusterTime,
         documents: byScopeKey<Document>(documents),
-        isWhole: !isCut && documents.length < limit,
+        isWhole: !isCut && documents.length < command.limit,
       };
     });
   }

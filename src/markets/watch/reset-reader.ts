@@ -4,15 +4,12 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
-import { MARKETS_MAX } from '../cache/make-scope.js';
-import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
+import { findScopes } from '../cache/find-scopes.js';
 import { meetsAll } from '../market.filters.js';
-import { MARKET_PROJECTION, marketJson } from '../market-view.js';
-import { MARKETS } from '../market.schema.js';
+import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { resetGroup } from './group.js';
 import { checkSizes } from './watch-problems.js';
-import type { Watch } from './watch.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The position of a cursor that later answers can't go on from. */
@@ -50,7 +47,8 @@ export class ResetReader {
   }
 
   private find({ watch, after, readMs }: WatchQuestion) {
-    const command = this.command(watch);
+    const { scopes, conditions, fitsMemory } = watch;
+    const command = findScopes(scopes, fitsMemory ? [] : conditions);
     return this.database.read(readMs, async (attempt) => {
       const { ageMs } = attempt;
       const newestWrite = await this.newestWrite(attempt);
@@ -64,18 +62,6 @@ export class ResetReader {
       }
       return { position: NOWHERE, documents: await this.rowsNow(command, after, attempt), ageMs };
     });
-  }
-
-  private command({ scopes, conditions, fitsMemory }: Watch): Document {
-    const limit = MARKETS_TOGETHER_MAX + MARKETS_MAX;
-    return {
-      find: MARKETS,
-      filter: { $and: [{ $or: scopes }, ...(fitsMemory ? [] : conditions)] },
-      sort: { _id: 1 },
-      projection: MARKET_PROJECTION,
-      limit,
-      batchSize: limit,
-    };
   }
 
   /** What a server has now, of no time that a cursor may name. */

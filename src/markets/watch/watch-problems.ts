@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problem.js';
+import { MARKETS_TOGETHER_MAX } from '../cache/find-scopes.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
-import { MARKETS_TOGETHER_MAX } from '../cache/scope-loader.js';
 import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
 /** How many markets a scope has, by its key. */

@@ -1,0 +1,22 @@
+import { MARKET_PROJECTION } from '../market-view.js';
+import type { Condition } from '../market.filters.js';
+import { MARKETS } from '../market.schema.js';
+import type { Scope } from '../scope.js';
+import { MARKETS_MAX } from './make-scope.js';
+
+/** How many markets a watch may have in all. */
+export const MARKETS_TOGETHER_MAX = 10_000;
+
+/** The command that finds all markets of some scopes, up to one more than these may have. */
+export function findScopes(scopes: readonly Scope[], conditions: readonly Condition[] = []) {
+  const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
+  const limit = most + 1;
+  return {
+    find: MARKETS,
+    filter: { $and: [{ $or: scopes }, ...conditions] },
+    sort: { _id: 1 },
+    projection: MARKET_PROJECTION,
+    limit,
+    batchSize: limit,
+  };
+}
