@@ -3,7 +3,6 @@ import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
-import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { ScopeLoader } from '../src/markets/cache/scope-loader.js';
 import type { Market } from '../src/markets/market.schema.js';
@@ -253,19 +252,6 @@ describe('MarketCache', () => {
       expect(await load).toEqual(new Map([[scopeKey(scope), unfit]]));
       await until(async () => (await idleCursors(bench.client)) === 0);
       await bench.markets.deleteMany(scope);
-    });
-
-    it('notes a market once, however often it changes', async () => {
-      const scope = { eventId: randomUUID() };
-      await bench.markets.insertOne(stored(scope));
-      await bench.popularise(scope);
-      const live = bench.service.app.get(LiveScopes);
-      const before = live.holdings;
-      for (let price = 1; price <= 20; price += 1) {
-        await bench.markets.updateOne(scope, { $set: { 'runners.0.price': price } });
-      }
-      await bench.told();
-      expect(live.holdings).toBe(before);
     });
   });
 

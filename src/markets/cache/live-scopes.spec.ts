@@ -6,8 +6,10 @@ import type { Change } from '../../change-feed/change.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
+import { keyOfId } from './id-order.js';
 import { LiveScopes } from './live-scopes.js';
 import { makeScope } from './make-scope.js';
+import { MarketHolders } from './market-holders.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const eventId = 'e';
@@ -54,11 +56,12 @@ it('applies no change that is older than what was read', () => {
   expect(namesIn(scope)).toEqual(['new']);
 });
 
-it('keeps nothing of a market that no scope holds any more', () => {
-  live.add(scopeReadAt(10, 'new'));
-  expect(live.holdings).toBe(2);
-  tell(11, { kind: 'deleted', id: 'a' });
-  expect(live.holdings).toBe(0);
+it('notes a market once, and nothing of one that no scope holds any more', () => {
+  const scope = live.add(scopeReadAt(10, 'old'));
+  tell(11, { kind: 'stored', id: 'a', before: {}, document: stored('new') });
+  expect(live['holders'].of(keyOfId('a'))).toEqual([scope]);
+  tell(12, { kind: 'deleted', id: 'a' });
+  expect(live['holders']).toEqual(new MarketHolders());
 });
 
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {

@@ -34,11 +34,6 @@ export class LiveScopes implements ChangeListener {
     feed.listen(MARKETS, this);
   }
 
-  /** What is noted of markets and the scopes that hold them. */
-  get holdings(): number {
-    return this.holders.count;
-  }
-
   addOwner(owner: ScopeOwner): void {
     this.owners.push(owner);
   }

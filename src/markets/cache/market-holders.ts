@@ -4,11 +4,6 @@ import type { CachedScope } from './cached-scope.js';
 export class MarketHolders {
   private readonly byMarket = new Map<string, readonly CachedScope[]>();
 
-  /** What is noted: one for each market, and one for each scope that holds it. */
-  get count(): number {
-    return [...this.byMarket.values()].reduce((sum, { length }) => sum + 1 + length, 0);
-  }
-
   of(marketKey: string): readonly CachedScope[] {
     return this.byMarket.get(marketKey) ?? [];
   }
