@@ -1,5 +1,5 @@
 import type { Document, Timestamp } from 'mongodb';
-import { secondsOf, type ResumeToken } from './cluster-time.js';
+import type { ResumeToken } from './cluster-time.js';
 
 /** What happened to one document. */
 export type DocumentChange = {
@@ -78,5 +78,5 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
 
 /** When a change was made, by MongoDB's clock: to the second before MongoDB 6.0. */
 export function timeOf({ wallTime, clusterTime }: ChangeEvent): Date {
-  return wallTime ?? new Date(secondsOf(clusterTime) * 1_000);
+  return wallTime ?? new Date(clusterTime.t * 1_000);
 }

@@ -19,10 +19,6 @@ export function newest(one: Timestamp, other: Timestamp | undefined): Timestamp 
   return other?.greaterThan(one) ? other : one;
 }
 
-export function secondsOf(clusterTime: Timestamp): number {
-  return clusterTime.getHighBitsUnsigned();
-}
-
 export function secondsBefore(clusterTime: Timestamp, seconds: number): Timestamp {
-  return new Timestamp({ t: secondsOf(clusterTime) - seconds, i: 0 });
+  return new Timestamp({ t: clusterTime.t - seconds, i: 0 });
 }

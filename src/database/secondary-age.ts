@@ -31,7 +31,7 @@ export function leastTimeOfSecondaries({
 }: Topology): Timestamp {
   const newest = readAfterTime.newest?.clusterTime;
   if (!newest || !newestOnSecondaries) throw unavailable();
-  const behindS = newest.getHighBitsUnsigned() - newestOnSecondaries.getHighBitsUnsigned();
+  const behindS = newest.t - newestOnSecondaries.t;
   // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
   const isBehind =
     behindS >= WITHIN_S && readAfterTime.knownBeforeNewest?.greaterThan(newestOnSecondaries);

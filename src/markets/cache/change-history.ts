@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
-import { newest, secondsOf } from '../../change-feed/cluster-time.js';
+import { newest } from '../../change-feed/cluster-time.js';
 import type { CachedScope } from './cached-scope.js';
 import { HistoryPiece } from './history-piece.js';
 import type { MarketChange } from './market-change.js';
@@ -60,7 +60,7 @@ export class ChangeHistory {
       this.pieces.push(piece);
     }
     piece.note(scopeKey, marketKey, clusterTime);
-    this.dropOld(secondsOf(clusterTime) - KEPT_SECONDS);
+    this.dropOld(clusterTime.t - KEPT_SECONDS);
   }
 
   /** The markets that changed in a scope after a position; undefined when that is not known. */
@@ -79,7 +79,7 @@ export class ChangeHistory {
     let bytes = this.pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     while (this.pieces.length > 1) {
       const [oldest] = this.pieces;
-      if (!oldest || (secondsOf(oldest.newest) >= beforeSecond && bytes <= BYTES_MAX)) return;
+      if (!oldest || (oldest.newest.t >= beforeSecond && bytes <= BYTES_MAX)) return;
       this.pieces.shift();
       bytes -= oldest.bytes;
       this.droppedUpTo = newest(oldest.newest, this.droppedUpTo);

@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { newest, secondsOf } from '../../change-feed/cluster-time.js';
+import { newest } from '../../change-feed/cluster-time.js';
 
 const BYTES_MAX = 8 * 1024 * 1024;
 const SECONDS_MAX = 150;
@@ -19,7 +19,7 @@ export class HistoryPiece {
   }
 
   isFullAt(clusterTime: Timestamp): boolean {
-    return this.bytes > BYTES_MAX || secondsOf(clusterTime) - secondsOf(this.first) > SECONDS_MAX;
+    return this.bytes > BYTES_MAX || clusterTime.t - this.first.t > SECONDS_MAX;
   }
 
   note(scopeKey: string, marketKey: string, clusterTime: Timestamp): void {

@@ -19,8 +19,8 @@ const LENGTH = CHECKED_BYTES + 4;
 export function writeCursor({ position, watchHash }: Cursor): string {
   const bytes = Buffer.alloc(LENGTH);
   bytes.writeUInt8(VERSION);
-  bytes.writeUInt32BE(position.getHighBitsUnsigned(), 1);
-  bytes.writeUInt32BE(position.getLowBitsUnsigned(), 5);
+  bytes.writeUInt32BE(position.t, 1);
+  bytes.writeUInt32BE(position.i, 5);
   bytes.write(watchHash, 9, WATCH_HASH_BYTES, 'hex');
   bytes.writeUInt32BE(crc32(bytes.subarray(0, CHECKED_BYTES)), CHECKED_BYTES);
   return bytes.toString('base64url');
