@@ -80,7 +80,6 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Follows the database until the application ends. */
   onApplicationBootstrap(): void {
-    if (this.told.collections.length === 0) return;
     this.following = keepFollowing({
       uri: this.config.mongodbUri ?? '',
       signal: this.ended.signal,
