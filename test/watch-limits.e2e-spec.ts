@@ -163,6 +163,15 @@ describe('a stream', () => {
     expect(stream.isOver).toBe(false);
   });
 
+  it('goes on as soon as its socket has room, and not when it is looked at the next time', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => anEvent(1, 100 * KIB)));
+    const begun = performance.now();
+    const stream = await open(ids.map((id) => `eventId=${id}`).join('&'));
+    await stream.named('current');
+    // Each id fills the socket.
+    expect(performance.now() - begun).toBeLessThan((ids.length * times.tickMs) / 2);
+  });
+
   it('gives neither cursor nor age that stands for what is held back for conflation', async () => {
     times.tellEveryMs = 1;
     const eventId = await anEvent(1);
