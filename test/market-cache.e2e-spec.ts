@@ -48,7 +48,6 @@ class Bench {
     return this.service.app.get(MarketCache);
   }
 
-  /** Cursors that MongoDB keeps open, but for those of change streams. */
   get feed(): ChangeFeed {
     return this.service.app.get(ChangeFeed);
   }
