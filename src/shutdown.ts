@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpServerAdapter } from './http/http-server.js';
-import { exitEarly, SIGNALS } from './early-signals.js';
+import { handleSignals } from './early-signals.js';
 import { StreamHub } from './markets/watch/stream-hub.js';
 import { ReadinessService } from './health/readiness.service.js';
 
@@ -19,15 +19,14 @@ const LAST_ANSWER_MS = 6_000;
  */
 export function shutDownOnSignal(app: NestExpressApplication, last: () => Promise<unknown>): void {
   let begun = false;
-  const onSignal = (signal: NodeJS.Signals) => {
+  handleSignals((signal) => {
     if (begun) process.exit(1);
     begun = true;
     new Logger('Shutdown').log(`${signal}: finishing what is under way`);
     void shutDown(app)
       .then(last)
       .then(() => process.exit(0));
-  };
-  for (const signal of SIGNALS) process.off(signal, exitEarly).on(signal, onSignal);
+  });
 }
 
 async function shutDown(app: NestExpressApplication): Promise<void> {

@@ -59,9 +59,9 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   }
 
   private async fill(run: number, until: Timestamp, seconds: number): Promise<void> {
-    // While the feed itself can't read MongoDB's log, this can't either.
+    // While the feed itself can't read MongoDB's log, this can't either; and its connection may be made after the feed's.
     do await delay(FEED_POLL_MS);
-    while (run === this.run && this.feed.ageMs === Infinity);
+    while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db));
     const { begin } = this.history;
     // A history that begins later has dropped what was before: there was too much, or it was of another collection.
     if (run !== this.run || !begin || begin.greaterThan(until)) return;
