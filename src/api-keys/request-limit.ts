@@ -5,6 +5,8 @@ import { rateLimited, rateLimitHeaders, type RateLimitState } from './rate-limit
 import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
 
+const WINDOW_ENDS_MS = 500;
+
 type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
 
 /** The requests per minute of each key, over all routes that need one. */
@@ -45,7 +47,8 @@ export class RequestLimit {
     const isAboveLimit = cost > limit;
     // Never more than was taken here: others may take and give back at the same time.
     const back = isAboveLimit ? Math.min(excess, rest) : cost;
-    const left = await this.counter.add(id, -back);
+    // At the end of a window, what is given back would count for the next one.
+    const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -back);
     if (!isAboveLimit) throw refusal(stateOf(left, limit));
     admit(request, { ...stateOf(left, limit), used: limit });
   }
