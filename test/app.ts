@@ -68,7 +68,8 @@ export async function createTestApp(
   };
 }
 
-function collect(lines: string[]): Writable {
+/** A stream that adds each chunk to some lines. */
+export function collect(lines: string[]): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
       lines.push(chunk.toString());

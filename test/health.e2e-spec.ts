@@ -32,6 +32,11 @@ interface Ready {
   readonly newestChange?: { readonly at: string; readonly ageSeconds: number };
 }
 
+it.each(['/health/live', '/health/ready'])('%s is kept by nobody on the way', async (path) => {
+  const { headers } = await service.getOpen(path).expect(200);
+  expect(headers['cache-control']).toBe('no-store');
+});
+
 /** What the probe says once it says what is awaited; it is 200 all the while. */
 async function readyWhen(isSo: (ready: Ready) => boolean): Promise<Ready> {
   const giveUpAt = performance.now() + 10_000;

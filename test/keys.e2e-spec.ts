@@ -240,18 +240,22 @@ describe('a record that others wrote', () => {
     expect((await withHeader(key)).status).toBe(200);
   });
 
-  it('is told of once by its id when its expiry is none', async () => {
+  it.each([
+    ['expiresAt', 'soon', 401],
+    ['rateLimit', -1, 200],
+    ['streams', '5', 200],
+  ])('is told of once by its id when its %s is none', async (field, value, status) => {
     const key = generateKey();
-    await storedKeys().insertOne({ ...recordOf(key), expiresAt: 'soon' });
+    await storedKeys().insertOne({ ...recordOf(key), [field]: value });
     const logged = service.logged.length;
     for (let i = 0; i < 3; i += 1) {
-      expect((await withHeader(key)).status).toBe(401);
+      expect((await withHeader(key)).status).toBe(status);
       const now = performance.now();
       jest.spyOn(performance, 'now').mockReturnValue(now + 2_000);
     }
     const told = service.logged.slice(logged).filter((line) => line.includes('"level":"warn"'));
     expect(told).toHaveLength(1);
-    expect(told[0]).toContain(`${keyIdOf(key)} can't be understood: expiresAt`);
+    expect(told[0]).toContain(`${keyIdOf(key)} can't be understood: ${field}`);
   });
 });
 

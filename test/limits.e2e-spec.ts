@@ -8,6 +8,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -416,6 +417,20 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     for (const { status } of await Promise.all([1, 2].map(() => askFor(40, key, 10, replicas[0]))))
       expect([200, 429]).toContain(status);
     expect((await askFor(1, key, 10, replicas[1])).status).toBe(429);
+  });
+
+  it('is given nothing back by requests that are refused while the minute ends', async () => {
+    const key = await newKey(4);
+    const store = new Redis(redis.url);
+    const name = `markets-odds:requests:${keyIdOf(key)}`;
+    try {
+      expect((await askFor(2, key, 4, replicas[0])).status).toBe(200);
+      await store.pexpire(name, 400);
+      expect((await askFor(3, key, 4, replicas[0])).status).toBe(429);
+      expect(Number(await store.get(name))).toBe(5);
+    } finally {
+      store.disconnect();
+    }
   });
 
   it.each([

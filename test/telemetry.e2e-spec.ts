@@ -208,6 +208,19 @@ describe('GET /metrics', () => {
     await until(async () => (await changes()) === (await changes()), 5_000);
   });
 
+  it('counts all changes of a transaction', async () => {
+    const { told } = service.app.get(ChangeFeed);
+    await until(() => told.events > 0);
+    const before = told.events;
+    const { connection } = service.database;
+    await connection.transaction((session) =>
+      connection
+        .collection('markets')
+        .insertMany([aMarket(), aMarket(), aMarket()] as never[], { session }),
+    );
+    await until(() => told.events >= before + 3);
+  });
+
   it('counts an operation that got no connection as waiting no longer', async () => {
     const series = [
       'mongodb_pool_wait_queue_length',

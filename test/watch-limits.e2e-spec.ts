@@ -321,3 +321,22 @@ describe('an event with an id that has no place in memory', () => {
     expect((third ?? 0) - (first ?? 0)).toBeGreaterThan(950);
   });
 });
+
+it('what is watched, and lost with its collection, takes no memory', async () => {
+  const other = await createTestApp();
+  try {
+    const eventId = randomUUID();
+    const collection = other.database.connection.collection('markets');
+    await collection.insertOne(aMarket({ eventId }) as never);
+    const watched = other.app.get(WatchedScopes);
+    // While the feed is late on a busy machine, nothing is kept.
+    await until(async () => {
+      await other.get(`/v1/markets/changes?eventId=${eventId}`).expect(200);
+      return watched.bytes > 0;
+    });
+    await collection.drop();
+    await until(() => watched.bytes === 0);
+  } finally {
+    await other.close();
+  }
+});

@@ -512,6 +512,8 @@ describe('a stream that is refused', () => {
     await gone;
     jest.restoreAllMocks();
     expect((await open(query, {}, key)).response.statusCode).toBe(200);
+    // Those of earlier tests are closing.
+    await until(() => service.app.get(StreamHub).count === 1);
   });
 
   it('is one more than the process may have, or any where there is no room', async () => {

@@ -52,14 +52,14 @@ describe('MarketsQuery', () => {
     expect(readAs(MarketsQuery, query).faults).toEqual([{ in: 'query', name, detail }]);
   });
 
-  it('counts the names that are not known beyond twenty', () => {
-    const { faults = [] } = readAs(MarketsQuery, `${times(23, (n) => `n${n}=1`)}&n0=2`);
+  it.each([1, 3])('counts the names that are not known beyond twenty: %d', (more) => {
+    const { faults = [] } = readAs(MarketsQuery, `${times(20 + more, (n) => `n${n}=1`)}&n0=2`);
 
     expect(faults).toHaveLength(21);
     expect(faults[20]).toEqual({
       in: 'query',
       name: '?',
-      detail: 'has 3 more names that are not known',
+      detail: `has ${more} more names that are not known`,
     });
   });
 });
