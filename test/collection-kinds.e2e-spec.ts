@@ -86,7 +86,7 @@ describe('a collection of markets that is not as the service makes it', () => {
     await until(async () => (await shownPrices(market.eventId)).length === 0, SOON_MS);
   });
 
-  it('is followed again once it is a plain collection', async () => {
+  it('is followed again once it is a plain collection; the log tells each time that it is none', async () => {
     const market = aMarket();
     await store('others', market);
     await db.createCollection('markets', { viewOn: 'others' });
@@ -96,6 +96,10 @@ describe('a collection of markets that is not as the service makes it', () => {
     await db.renameCollection('others', 'markets');
     await untilFromMemory(market.eventId);
     await expectFresh(market.eventId, 'markets');
+    await db.renameCollection('markets', 'others');
+    await db.createCollection('markets', { viewOn: 'others' });
+    await untilFeedIs('blind');
+    expect(service?.logged.filter((line) => line.includes('which is a view'))).toHaveLength(2);
   });
 
   it.each<[kind: string, options: CreateCollectionOptions]>([

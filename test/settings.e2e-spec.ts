@@ -85,6 +85,20 @@ it.each(['127.0.0.1', '::', 'fe80::1%eth0', 'localhost', 'odds_1.example.com', '
   },
 );
 
+it.each(['redis://host', 'rediss://:secret@host:6380/', 'redis://host/15?family=6'])(
+  'REDIS_URL can be %s',
+  (redisUrl) => {
+    expect(loadConfig({ REDIS_URL: redisUrl })).toMatchObject({ redisUrl });
+  },
+);
+
+it.each(['host:6379', 'http://host', 'redis://', 'redis://host/odds', 'redis://host/0/1'])(
+  'REDIS_URL is not %s',
+  (url) => {
+    expect(() => loadConfig({ REDIS_URL: url })).toThrow('REDIS_URL must be a Redis URL');
+  },
+);
+
 it.each([
   ['a slash in the password', 'mongodb://punter:s3/cret@host/odds'],
   ['an option that there is not', 'mongodb://punter:secret@host/odds?s3=cret'],

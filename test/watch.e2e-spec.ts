@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Binary, ObjectId, Timestamp, UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
@@ -10,6 +11,7 @@ import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/secondary-age.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
+import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
@@ -610,6 +612,27 @@ it('streams are counted, logged once and no part of the request histogram', asyn
   expect(metrics).not.toMatch(
     /duration_seconds_count{method="GET",route="\/v1\/markets\/stream",status="200"}/,
   );
+});
+
+it('what was held back for a client is not written once the client has left', async () => {
+  const eventId = randomUUID();
+  await stored({ eventId });
+  const stream = await open(`eventId=${eventId}&conflateMs=500`);
+  await stream.named('current');
+  const hub = service.app.get(StreamHub);
+  const written = jest.spyOn(hub.observer as StreamObserver, 'written');
+  try {
+    for (const name of ['told', 'held back']) {
+      await markets().updateOne({ eventId }, { $set: { name } });
+      await told();
+    }
+    stream.close();
+    await until(() => hub.count === 0);
+    await delay(600);
+    expect(written).toHaveBeenCalledTimes(1);
+  } finally {
+    written.mockRestore();
+  }
 });
 
 it('a stream goes on when the first attempt to load its markets again fails', async () => {

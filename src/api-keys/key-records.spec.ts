@@ -35,6 +35,16 @@ it('keeps the newer record when an older one comes later, from a secondary for o
   expect(records.recall('id')?.record?.name).toBe('newer');
 });
 
+it('forgets the record of a key that was deleted', async () => {
+  const { readAt } = found('deleted', 10);
+  find
+    .mockResolvedValueOnce(found('deleted', 0))
+    .mockResolvedValueOnce({ record: undefined, readAt });
+  await records.read('id');
+  await records.read('id');
+  expect(records.recall('id')).toEqual({ record: undefined, readAt });
+});
+
 it('reads few of the ids that a limited client has made up', () => {
   find.mockReturnValue(new Promise(() => undefined));
   for (let number = 0; number < 5_000; number += 1) records.readLater(String(number));

@@ -56,9 +56,10 @@ export function mongodbUri(text: string): string {
 }
 
 export function redisUrl(text: string): string {
-  const { protocol, hostname } = URL.canParse(text) ? new URL(text) : {};
-  if (hostname && (protocol === 'redis:' || protocol === 'rediss:')) return text;
-  throw new SettingFault('must be a Redis URL (redis://… or rediss://…)');
+  const { protocol, hostname, pathname = '' } = URL.canParse(text) ? new URL(text) : {};
+  const isRedis = protocol === 'redis:' || protocol === 'rediss:';
+  if (hostname && isRedis && /^(\/\d*)?$/.test(pathname)) return text;
+  throw new SettingFault('must be a Redis URL, such as redis://host:6379/0 or rediss://host');
 }
 
 function isOrigin(text: string): boolean {

@@ -59,7 +59,7 @@ describe('MarketsQuery', () => {
     expect(faults[20]).toEqual({
       in: 'query',
       name: '?',
-      detail: `has ${more} more names that are not known`,
+      detail: `has more names that are not known: ${more}`,
     });
   });
 });

@@ -70,7 +70,7 @@ function readQuery(
     fault(echo(name, request), `is not known: allowed are ${allowed}`);
   }
   const more = unknown.length - UNKNOWN_TOLD_MAX;
-  if (more > 0) fault(QUERY, `has ${more} more names that are not known`);
+  if (more > 0) fault(QUERY, `has more names that are not known: ${more}`);
   if (request.rawQuery.some(([, , broken]) => broken === 'name')) fault(QUERY, NOT_UTF8);
 }
 

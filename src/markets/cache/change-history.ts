@@ -6,7 +6,7 @@ import { HistoryPiece } from './history-piece.js';
 import type { MarketChange } from './market-change.js';
 
 /** How long after a position callers can still be told what is new since then. */
-const KEPT_SECONDS = 600;
+export const KEPT_SECONDS = 600;
 const BYTES_MAX = 32 * 1024 * 1024;
 
 /**
@@ -48,8 +48,7 @@ export class ChangeHistory {
     const { clusterTime, marketKey, scopeKeys, scopeKeysBefore } = change;
     for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
       this.note(key, marketKey, clusterTime);
-    if (!scopeKeysBefore || change.concernsAll)
-      this.unknownAt = newest(clusterTime, this.unknownAt);
+    if (!scopeKeysBefore) this.unknownAt = newest(clusterTime, this.unknownAt);
   }
 
   /** @param marketKey of `keyOfId` */

@@ -35,7 +35,7 @@ export function checkRecord(value: unknown): CheckedRecord {
   });
   if (count === 0) return { record: withDates(value as Fields) };
   const more = count - MOST_FAULTS;
-  if (more > 0) faults.push({ field: '', reason: `and ${more} more faults` });
+  if (more > 0) faults.push({ field: '', reason: `and ${more} more` });
   return { faults };
 }
 

@@ -5,15 +5,14 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { secondsBefore } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
-import { ChangeHistory } from '../cache/change-history.js';
+import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
 import { MARKETS } from '../market.schema.js';
 import { readPastEvents } from './past-events.js';
 import type { WatchQuestion } from './watch-question.js';
 
-/** How far back the history is filled, in seconds: first what clients need that reconnect, then all of it. */
+/** The history is filled so far back first, for clients that reconnect; then all of it. */
 const RECENT_SECONDS = 30;
-const ALL_SECONDS = 600;
 
 const FEED_POLL_MS = 50;
 
@@ -43,7 +42,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     const run = (this.run += 1);
     if (!until || this.closed) return;
     this.recent = this.fill(run, until, RECENT_SECONDS);
-    void this.recent.then(() => this.fill(run, until, ALL_SECONDS));
+    void this.recent.then(() => this.fill(run, until, KEPT_SECONDS));
   }
 
   /** Waits until the recent past is known, where a client's cursor is older than the history. */

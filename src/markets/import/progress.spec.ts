@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Progress } from './progress.js';
+
+const { isTTY } = process.stderr;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  process.stderr.isTTY = false;
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+  process.stderr.isTTY = isTTY;
+});
+
+it('tells now and then how many records of a second were read, and nothing while none are', () => {
+  const said: string[] = [];
+  const progress = new Progress(0, async (message) => {
+    said.push(message);
+  });
+  progress.update(3_000_000, 1_000);
+  jest.advanceTimersByTime(10_000);
+  progress.update(4_000_000, 1_500);
+  jest.advanceTimersByTime(20_000);
+  progress.stop();
+  expect(said).toEqual([
+    '1000 records (3 MB) read, 100 a second',
+    '1500 records (4 MB) read, 50 a second',
+  ]);
+});
