@@ -1,7 +1,8 @@
 import { ApiKeySchema, StoredApiKey } from './api-keys/api-key.schema.js';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
-import { CommandFailure, messageOf, type CommandContext } from './common/command.js';
+import { CommandFailure, type CommandContext } from './common/command.js';
+import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
 import { newConnection, openConnection } from './database/connection.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';

@@ -1,6 +1,7 @@
 import { fstatSync, statSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
-import { CommandFailure, printableJson, printableLines, type Result } from './common/command.js';
+import { CommandFailure, type Result } from './common/command.js';
+import { printableJson, printableLines } from './common/text.js';
 
 type Output = NodeJS.WriteStream & { readonly fd: number };
 

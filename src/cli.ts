@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addKeysCommands } from './api-keys/keys.commands.js';
-import { messageOf, printableLines, type RunCommand } from './common/command.js';
+import type { RunCommand } from './common/command.js';
+import { messageOf, printableLines } from './common/text.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
 import { redact } from './telemetry/redact.js';

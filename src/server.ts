@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.setup.js';
-import { messageOf } from './common/command.js';
+import { messageOf } from './common/text.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { printable, type CommandContext, type RunCommand } from '../common/command.js';
+import type { CommandContext, RunCommand } from '../common/command.js';
+import { printable } from '../common/text.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';

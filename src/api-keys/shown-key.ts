@@ -1,4 +1,5 @@
-import { formatTable, printable } from '../common/command.js';
+import { formatTable } from '../common/command.js';
+import { printable } from '../common/text.js';
 import type { StoredApiKey } from './api-key.schema.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 

@@ -41,31 +41,3 @@ export function formatTable(rows: readonly (readonly string[])[]): string {
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
 }
-
-export function messageOf(error: unknown): string {
-  // MongoDB's own words repeat the whole command, with all that was to be written.
-  return error instanceof Error
-    ? error.message.replace(/ to execute command .*/s, '')
-    : String(error);
-}
-
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-/** Text that came from outside, fit for a terminal: no control, format or separator characters, not endless. */
-export function printable(text: string, longest = 200): string {
-  const clean = text.replace(UNPRINTABLE, '');
-  return clean.length > longest ? `${clean.slice(0, longest)}…` : clean;
-}
-
-/** The same for a text of several lines, of any length. */
-export function printableLines(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => (character === '\n' ? character : ''));
-}
-
-/** JSON of ASCII alone: nothing in it is what a terminal could obey. */
-export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\x7f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}

@@ -1,6 +1,6 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { messageOf } from '../common/command.js';
+import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
 import {
   collectionNames,

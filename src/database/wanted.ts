@@ -1,5 +1,6 @@
 import type { Document } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { MARKETS } from '../common/collections.js';
 
 /** An index that a schema declares. */
 export interface WantedIndex {
@@ -10,7 +11,7 @@ export interface WantedIndex {
 }
 
 /** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
-export const WITH_IMAGES = 'markets';
+export const WITH_IMAGES = MARKETS;
 
 export function collectionNames(connection: Connection): string[] {
   return Object.values(connection.models).map(({ collection }) => collection.collectionName);

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import {
   CommandFailure,
   formatTable,
-  printable,
   type CommandContext,
   type RunCommand,
 } from '../common/command.js';
+import { printable } from '../common/text.js';
 import type { InitItem } from '../database/init.js';
 import type { NewestChange } from './newest-change.js';
 import type { DatabaseStatus } from './status.js';

@@ -1,7 +1,7 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { demandProof } from '../change-feed/followable.js';
-import { messageOf } from '../common/command.js';
+import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages } from '../database/init.js';
 import {
   collectionNames,

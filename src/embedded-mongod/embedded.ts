@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../common/command.js';
+import { messageOf } from '../common/text.js';
 import { findMongod, type Say } from './find-mongod.js';
 import { freePort } from './free-port.js';
 import { MongodFailed } from './mongod-failed.js';

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../change-feed/change-feed.js';
+import { MARKETS } from '../common/collections.js';
 import { Problem } from '../http/problem.js';
 import { Database } from '../database/database.js';
 import type { ReadyState } from './health-state.dto.js';
-
-const MARKETS = 'markets';
 
 /** If a ping takes longer, reads would, too. Milliseconds. */
 const PING_BUDGET_MS = 1_000;

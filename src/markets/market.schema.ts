@@ -1,3 +1,4 @@
+import { MARKETS } from '../common/collections.js';
 import { SCOPE_FIELDS } from './scope.js';
 import { StoredField } from './stored-field.decorator.js';
 import { storedSchema } from './stored-schema.js';
@@ -71,9 +72,6 @@ export class Market {
   @StoredField('exact', "The service's own fixture id.", 'demo-fixture-1')
   readonly fixtureId!: string;
 }
-
-/** The collection of the markets. */
-export const MARKETS = 'markets';
 
 export const MarketSchema = storedSchema(Market, {
   collection: MARKETS,

@@ -1,11 +1,11 @@
 import type { Document, Timestamp } from 'mongodb';
 import type { PipelineStage } from 'mongoose';
+import { MARKETS } from '../common/collections.js';
 import type { Database } from '../database/database.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
 import { isSnapshotGone } from '../database/worth-retry.js';
 import { TAKE_MAX } from '../http/input/page.js';
 import { MARKET_PROJECTION } from './market-view.js';
-import { MARKETS } from './market.schema.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 
 export interface Lookup {

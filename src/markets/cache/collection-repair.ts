@@ -1,9 +1,9 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
+import { MARKETS } from '../../common/collections.js';
 import { Config } from '../../config.js';
 import { Database } from '../../database/database.js';
-import { MARKETS } from '../market.schema.js';
 
 /** Whoever drops a collection needs some time to fill it again. Milliseconds. */
 const LOOK_EVERY_MS = 1_000;

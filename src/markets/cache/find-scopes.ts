@@ -1,6 +1,6 @@
+import { MARKETS } from '../../common/collections.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import type { Condition } from '../market.filters.js';
-import { MARKETS } from '../market.schema.js';
 import type { Scope } from '../scope.js';
 import { MARKETS_MAX } from './make-scope.js';
 

@@ -3,7 +3,7 @@ import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { newest } from '../../change-feed/cluster-time.js';
-import { MARKETS } from '../market.schema.js';
+import { MARKETS } from '../../common/collections.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';

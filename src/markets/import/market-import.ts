@@ -1,4 +1,5 @@
-import { CommandFailure, messageOf, printable } from '../../common/command.js';
+import { CommandFailure } from '../../common/command.js';
+import { messageOf, printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
 import type { Chunks } from './chunks.js';

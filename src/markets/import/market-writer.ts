@@ -1,5 +1,5 @@
 import { BSON, type Collection, type WriteError } from 'mongodb';
-import { printable } from '../../common/command.js';
+import { printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry, type MarketEntries } from './batch-tally.js';
 import { groupBy } from './group-by.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';

@@ -1,6 +1,6 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../../common/command.js';
+import { messageOf } from '../../common/text.js';
 import { isWorthRetry } from '../../database/worth-retry.js';
 import type { Progress } from './progress.js';
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { messageOf, printable } from '../../common/command.js';
+import { messageOf, printable } from '../../common/text.js';
 import { startsWith, withHead, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';

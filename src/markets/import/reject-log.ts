@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { CommandFailure, messageOf, printable } from '../../common/command.js';
+import { CommandFailure } from '../../common/command.js';
+import { messageOf, printable } from '../../common/text.js';
 import type { Fault } from './market-record.js';
 import { openForWriting } from './files.js';
 import type { Progress } from './progress.js';

@@ -1,4 +1,5 @@
-import { CommandFailure, printable, type CommandContext } from '../../common/command.js';
+import { CommandFailure, type CommandContext } from '../../common/command.js';
+import { printable } from '../../common/text.js';
 import { initDatabase } from '../../database/init.js';
 import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';

@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { secondsBefore } from '../../change-feed/cluster-time.js';
+import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
-import { MARKETS } from '../market.schema.js';
 import { readPastEvents } from './past-events.js';
 import type { WatchQuestion } from './watch-question.js';
 

@@ -2,7 +2,7 @@ import type { Db, Document, Timestamp } from 'mongodb';
 import { changeBatches, onlyFieldsBefore } from '../../change-feed/change-stream.js';
 import type { ChangeEvent } from '../../change-feed/change.js';
 import { clusterTimeOf } from '../../change-feed/cluster-time.js';
-import { MARKETS } from '../market.schema.js';
+import { MARKETS } from '../../common/collections.js';
 import { SCOPE_FIELDS } from '../scope.js';
 
 /** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */

@@ -1,0 +1,2 @@
+/** The collection of the markets. */
+export const MARKETS = 'markets';
