@@ -614,6 +614,23 @@ it('streams are counted, logged once and no part of the request histogram', asyn
   );
 });
 
+it('a transaction too large to be held is told whole', async () => {
+  const fixtureId = randomUUID();
+  const count = 1_100;
+  await markets().insertMany(
+    Array.from({ length: count }, () => aMarket({ fixtureId })) as never[],
+  );
+  const { meta } = await changes(`fixtureId=${fixtureId}`);
+  // Its events take more than 32 MB, and several replies.
+  const $set = { name: 'new', other: 'x'.repeat(16_000) };
+  await service.database.db.client.withSession((session) =>
+    session.withTransaction(() => markets().updateMany({ fixtureId }, { $set }, { session })),
+  );
+  const { data } = await changes(`fixtureId=${fixtureId}&since=${meta.cursor}`);
+  expect(data[0].changed).toHaveLength(count);
+  await markets().deleteMany({ fixtureId });
+});
+
 it('what was held back for a client is not written once the client has left', async () => {
   const eventId = randomUUID();
   await stored({ eventId });

@@ -32,6 +32,8 @@ export async function* readPastEvents(
   const options = { collections: [MARKETS], start, shape: SHAPE };
   for await (const { events, resumeToken } of changeBatches(db, options)) {
     yield events;
-    if (!clusterTimeOf(resumeToken).lessThan(until)) return;
+    const readUpTo = clusterTimeOf(resumeToken);
+    // More events of the last transaction may follow, as long as there are some.
+    if (readUpTo.greaterThan(until) || (events.length === 0 && readUpTo.equals(until))) return;
   }
 }
