@@ -8,7 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Db } from 'mongodb';
 import { aMarket } from './factories.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { runCli, runShell, startCli } from './run-cli.js';
+import { runCli, runShell, startCli, startShell } from './run-cli.js';
+import { until } from './until.js';
 
 const INDEXES = ['markets.market_identity', 'markets.eventId_page', 'markets.fixtureId_page'];
 const UNREACHABLE = 'mongodb://punter:s3cret@127.0.0.1:9/odds';
@@ -133,6 +134,22 @@ describe('a key that nobody sees', () => {
       const { code, stderr } = await runShell(line, { env });
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) });
       expect(await db.collection('api_keys').find().toArray()).toEqual([]);
+    });
+  });
+
+  it('is taken back when its command is stopped before anybody has read it', async () => {
+    await withDatabase(async (db, _run, env) => {
+      const keys = db.collection('api_keys');
+      // A full pipe, whose reader never reads.
+      const child = startShell(
+        '{ head -c 65536 /dev/zero; echo $BASHPID >&2; exec "${MARKETS[@]}" keys create --name x; } | sleep 10',
+        { env },
+      );
+      const [pid] = await once(child.stderr, 'data');
+      await until(async () => (await keys.countDocuments()) === 1);
+      process.kill(Number(String(pid)), 'SIGTERM');
+      await until(async () => (await keys.countDocuments()) === 0, 5_000);
+      child.kill();
     });
   });
 

@@ -187,6 +187,20 @@ describe('making indexes', () => {
   });
 });
 
+it('makes no collection anew that is dropped while its indexes are made', async () => {
+  service = await createTestApp({ mongodbUri });
+  const { connection } = service.database;
+  const slow = { failCommands: ['listIndexes'], blockConnection: true, blockTimeMS: 300 };
+  const before = await timesFailed();
+  await setFailCommand(mongod, { times: 1 }, slow);
+  const making = initDatabase(connection);
+  await until(async () => (await timesFailed()) > before);
+  await db.collection('markets').drop();
+  const items = await making;
+  expect(items.find(({ what }) => what === 'index markets.market_identity')?.ok).toBe(false);
+  expect(await db.listCollections({ name: 'markets' }).toArray()).toEqual([]);
+});
+
 function wantedMarketIndexes({ database }: TestApp) {
   return wantedIndexes(database.connection).filter(({ collection }) => collection === 'markets');
 }
@@ -195,4 +209,10 @@ async function isIndexed(): Promise<boolean> {
   if (!service) return false;
   const wanted = wantedMarketIndexes(service).length;
   return (await db.collection('markets').indexes()).length === wanted + 1;
+}
+
+/** How many commands the fail point has met so far. */
+async function timesFailed(): Promise<number> {
+  const name = 'failpoint.failCommand';
+  return (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name].timesEntered;
 }

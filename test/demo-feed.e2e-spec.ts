@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { getModelToken } from '@nestjs/mongoose';
+import type { Model } from 'mongoose';
 import { moveDemoPrices } from '../src/demo/demo-feed.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { demoMarkets, type DemoMarket as Stored } from '../src/demo/demo-markets.js';
+import { Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { until } from './until.js';
@@ -65,12 +68,20 @@ it('stops for good when another market is there', async () => {
   expect(await stored()).toEqual(prices.filter(({ marketId }) => marketId !== other.marketId));
 });
 
+it('goes on when MongoDB was away', async () => {
+  const { collection: markets } = service.app.get<Model<Market>>(getModelToken(Market.name));
+  const find = jest.spyOn(markets, 'findOne').mockRejectedValueOnce(new Error('MongoDB is away'));
+  await until(() => find.mock.calls.length > 1);
+  const updatedAt = { $gt: new Date() };
+  await until(async () => (await countMoved({ updatedAt })) > 0);
+});
+
 function isPrelive({ marketMoment }: Stored): boolean {
   return marketMoment === 'prelive';
 }
 
 function countMoved(filter = {}): Promise<number> {
-  return collection().countDocuments({ ...filter, updatedAt: { $gt: writtenAt } });
+  return collection().countDocuments({ updatedAt: { $gt: writtenAt }, ...filter });
 }
 
 function withoutPrices({ updatedAt: _updatedAt, runners, ...rest }: Stored): object {

@@ -642,6 +642,24 @@ describe('markets import', () => {
     });
   });
 
+  it.each(['', '--follow'])(
+    'stores what was good before a reject that can not be told %s',
+    async (follow) => {
+      const good = aRecord();
+      const { code, report, stderr } = await runImport(
+        ['-', '--rejects', '/dev/full', follow].filter(Boolean),
+        ndjson(good, {}),
+      );
+      expect({ code, report }).toEqual({
+        code: 1,
+        report: counts({ read: 2, inserted: 1, rejected: 1 }),
+      });
+      expect(stderr).toMatch(/\nerror: \/dev\/full can't be written: ENOSPC[^\n]*\n$/);
+      expect(stderr).not.toContain('waited for');
+      expect(await storedMarkets(good)).toHaveLength(1);
+    },
+  );
+
   it('refuses a usage that makes no sense', async () => {
     const file = await fileOf('');
     const usages = [

@@ -48,12 +48,21 @@ export async function runCli(
   return resultOf(child);
 }
 
-/** Runs a line of bash in which `markets` is the command line. */
-export async function runShell(line: string, options: CliOptions = {}): Promise<CliResult> {
-  const script = `markets() { "${process.execPath}" "${CLI}" "$@"; }; set -o pipefail; ${line}`;
-  const child = spawn('bash', ['-c', script], environmentOf(options));
+/** Starts a line of bash in which `markets` is the command line, and `MARKETS` what can be executed in its place. */
+export function startShell(line: string, options: CliOptions = {}): ChildProcessWithoutNullStreams {
+  const program = `MARKETS=("${process.execPath}" "${CLI}"); markets() { "\${MARKETS[@]}" "$@"; }`;
+  const child = spawn(
+    'bash',
+    ['-c', `${program}; set -o pipefail; ${line}`],
+    environmentOf(options),
+  );
   child.stdin.on('error', () => undefined).end(options.input ?? '');
-  return resultOf(child);
+  return child;
+}
+
+/** Runs such a line to its end. */
+export async function runShell(line: string, options: CliOptions = {}): Promise<CliResult> {
+  return resultOf(startShell(line, options));
 }
 
 /** What a started command comes to. */

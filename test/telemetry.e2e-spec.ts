@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import supertest from 'supertest';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
@@ -14,6 +15,7 @@ import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { Problem } from '../src/http/problem.js';
 import { PageReader } from '../src/markets/page-reader.js';
+import { NO_MARKETS } from '../src/markets/stored-pages.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -371,6 +373,19 @@ describe('the log', () => {
     await ask('/v1/markets/market/fixture/slow', 'slow').set('X-API-Key', service.key).expect(504);
     const warning = await logging.log.line({ level: 'warn', code: 'database_timeout' });
     expect(warning['msg']).toBe('Requests fail: MongoDB is away or too slow');
+  });
+
+  it('counts the time of a request that was sent ahead from the answer before it', async () => {
+    const { app, url, log } = logging;
+    jest.spyOn(app.get(PageReader), 'read').mockReturnValueOnce(delay(500, NO_MARKETS));
+    const requests = ['/v1/markets/market/fixture/first', '/sent-ahead'].map(
+      (path) =>
+        `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\nX-Request-Id: ${path.slice(-5)}\r\n\r\n`,
+    );
+    const answers = await sendRaw(Number(new URL(url).port), requests.join(''), { answers: 2 });
+    expect(answers.map(({ status }) => status)).toEqual([200, 404]);
+    expect((await log.line({ requestId: 'first' }))['durationMs']).toBeGreaterThan(400);
+    expect((await log.line({ requestId: 'ahead' }))['durationMs']).toBeLessThan(300);
   });
 
   it('leaves probes and scrapes out until it is asked for more', async () => {

@@ -12,6 +12,18 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
+it('connects anew to a Redis that does not answer in time', async () => {
+  const failure = new Error('Command timed out');
+  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockRejectedValue(failure);
+  const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
+  const counter = new RedisCounter('redis://127.0.0.1:1');
+  counter['redis'].status = 'ready';
+
+  expect(await counter.add('a key', 1)).toBeUndefined();
+
+  expect(cut).toHaveBeenCalledWith(true);
+});
+
 it('lets a Redis that has answered keep its connection', async () => {
   const answer = new RateLimiterRes(0, 60_000, 1, true);
   jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);

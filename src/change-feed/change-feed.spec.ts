@@ -6,6 +6,7 @@ import { setFailCommand } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
 import { databaseName } from '../database/driver-options.js';
 import type { ChangeFeed } from './change-feed.js';
+import { changeBatches } from './change-stream.js';
 import type { Commit } from './change.js';
 
 describe('ChangeFeed', () => {
@@ -143,6 +144,22 @@ describe('ChangeFeed', () => {
     await until(() =>
       recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
     );
+  });
+
+  it('leaves no cursor to MongoDB when a reader of changes leaves', async () => {
+    const db = client.db(`${things.dbName}-2`);
+    const mine = { 'cursor.nDocsReturned': 0, ns: { $regex: `^${db.databaseName}` } };
+    const open = [
+      { $currentOp: { idleCursors: true } },
+      { $match: { type: 'idleCursor', ...mine } },
+    ];
+    const count = async () => (await client.db('admin').aggregate(open).toArray()).length;
+    for await (const { events } of changeBatches(db, { collections: ['things'], start: {} })) {
+      expect(events).toEqual([]);
+      expect(await count()).toBe(1);
+      break;
+    }
+    await until(async () => (await count()) === 0);
   });
 
   it('is not fresh, and says why, where there is no replica set', async () => {

@@ -23,6 +23,7 @@ export interface InitItem {
 }
 
 const WIRE_VERSION_6_0 = 17;
+const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
 /**
@@ -53,6 +54,11 @@ export async function collectionOptions(db: Db, name: string): Promise<Document 
 /** Whether pre- and post-images are on, by a collection's options. */
 export function hasImages(options: Document | undefined): boolean {
   return options?.['changeStreamPreAndPostImages']?.enabled === true;
+}
+
+/** Whether MongoDB says that there is no such collection. */
+export function isNoCollection(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
 }
 
 async function attempt(what: string, make: () => Promise<string | void>): Promise<InitItem> {
@@ -89,7 +95,11 @@ async function turnOnImages(db: Db): Promise<string | void> {
 
 async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   const collection = db.collection(wanted.collection);
-  const present = await collection.indexes().catch(() => []);
+  const present = await collection.indexes().catch((error: unknown) => {
+    // Dropped meanwhile: an index would make it anew.
+    if (isNoCollection(error)) throw error;
+    return [];
+  });
   if (present.some((index) => servesAs(index, wanted))) return;
   // An index made with the collection's own collation serves no exact comparison, but holds the name.
   const isTaken = present.some(({ name }) => name === wanted.name);

@@ -2,7 +2,7 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { demandProof } from '../change-feed/followable.js';
 import { messageOf } from '../common/text.js';
-import { collectionOptions, hasImages } from '../database/init.js';
+import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
 import {
   collectionNames,
   servesAs,
@@ -14,8 +14,6 @@ import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
 export type DatabaseStatus = Awaited<ReturnType<typeof databaseStatus>>;
-
-const NAMESPACE_NOT_FOUND = 26;
 
 export async function databaseStatus(connection: Connection) {
   const { db } = connection;
@@ -67,7 +65,7 @@ async function indexesOf(db: Db, collection: string): Promise<Document[]> {
   try {
     return await db.collection(collection).indexes();
   } catch (error) {
-    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    if (isNoCollection(error)) return [];
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StreamTimes } from '../../src/markets/watch/stream-times.js';
 import { Watch } from '../../src/markets/watch/watch.js';
@@ -73,33 +74,40 @@ it('one that stays late ends, and says why as its last event', async () => {
   }
 });
 
-it('a caller who comes back right after a start waits until the past is known, and starts over for nothing', async () => {
-  const ids = { eventId: 'past', fixtureId: 'past' };
-  const { db } = service.database;
-  await db.collection('markets').insertOne({ ...aMarket(ids), _id: 'past' as never });
-  const first = await service.get('/v1/markets/changes?eventId=past').expect(200);
-  await db.collection('markets').updateOne(ids, { $set: { name: 'new' } });
-  // The feed of the new process opens its change stream at once, the reading of the past is slow.
-  await setFailCommand(
-    mongod,
-    { skip: 1 },
-    { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 700 },
-  );
-  const restarted = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
-  try {
-    const path = `/v1/markets/changes?eventId=past&since=${first.body.meta.cursor}`;
-    const { body } = await restarted.get(path).expect(200);
-    expect(body.data).toEqual([
-      expect.objectContaining({
-        reset: false,
-        changed: [expect.objectContaining({ name: 'new' })],
-      }),
-    ]);
-  } finally {
-    await setFailCommand(mongod, 'off');
-    await restarted.close();
-  }
-});
+it.each([
+  ['a moment', 0, 1],
+  ['45 seconds', 45_000, 2],
+])(
+  'a caller who comes back right after a start, after %s, waits until the past is known, and starts over for nothing',
+  async (_time, ms, skip) => {
+    const eventId = randomUUID();
+    const { db } = service.database;
+    await db.collection('markets').insertOne(aMarket({ eventId }) as never);
+    const first = await service.get(`/v1/markets/changes?eventId=${eventId}`).expect(200);
+    await db.collection('markets').updateOne({ eventId }, { $set: { name: 'new' } });
+    await delay(ms);
+    // The feed of the new process opens its change stream at once, the reading of this past is slow.
+    await setFailCommand(
+      mongod,
+      { skip },
+      { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 700 },
+    );
+    const restarted = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+    try {
+      const path = `/v1/markets/changes?eventId=${eventId}&since=${first.body.meta.cursor}`;
+      const { body } = await restarted.get(path).expect(200);
+      expect(body.data).toEqual([
+        expect.objectContaining({
+          reset: false,
+          changed: [expect.objectContaining({ name: 'new' })],
+        }),
+      ]);
+    } finally {
+      await setFailCommand(mongod, 'off');
+      await restarted.close();
+    }
+  },
+);
 
 it('a caller whose cursor had to be waited for has its answer in the same two seconds, or is told to try again', async () => {
   const { db } = service.database;

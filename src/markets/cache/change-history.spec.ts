@@ -48,6 +48,12 @@ describe('ChangeHistory', () => {
     expect(since(1_999)).toBeUndefined();
   });
 
+  it('does not begin earlier than what it has dropped because it was old', () => {
+    for (const second of [1_001, 1_200, 1_801]) history.note(key, 'sa', at(second));
+    history.extendTo(at(900));
+    expect(since(1_100)).toBeUndefined();
+  });
+
   it('keeps the newest time of a market, though an earlier change of it is noted later', () => {
     history.note(key, 'sa', at(1_005));
     history.note(key, 'sa', at(950));

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import type { ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
 
@@ -26,4 +27,12 @@ it.each([
 ])('writes a batch before its records are too %s', async (_what, count, bytes, batches) => {
   const entries = Array.from({ length: count }, () => anEntry(bytes));
   expect(await batchesOf(entries)).toEqual(batches);
+});
+
+it('tells at once that a write has failed, for nobody may ask for another', async () => {
+  const reason = new Error('MongoDB refuses');
+  const writer = new BatchWriter(() => Promise.reject(reason), true);
+  await writer.add(anEntry(1));
+  await once(writer.failed, 'abort');
+  expect(writer.failed.reason).toBe(reason);
 });

@@ -44,14 +44,11 @@ export class MarketImport {
   async run(files: readonly string[]): Promise<void> {
     const { follow, signal } = this.options;
     for (const file of files) {
-      try {
-        await this.readFile(file);
-      } catch (error) {
-        const endsFeed = follow && error === signal.reason;
-        if (error instanceof InputFault) this.failures.push(`${printable(file)}: ${error.message}`);
-        else if (!endsFeed) throw error;
-      }
+      const fault: unknown = await this.readFile(file).catch((error: unknown) => error);
       await this.writer.flush();
+      const endsFeed = follow && fault === signal.reason;
+      if (fault instanceof InputFault) this.failures.push(`${printable(file)}: ${fault.message}`);
+      else if (fault !== undefined && !endsFeed) throw fault;
     }
   }
 

@@ -28,6 +28,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   private closed = false;
   /** Settled when the recent past is known, or never will be. */
   recent: Promise<void> = Promise.resolve();
+  private all: Promise<void> = this.recent;
 
   constructor(
     private readonly database: Database,
@@ -42,14 +43,18 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     const run = (this.run += 1);
     if (!until || this.closed) return;
     this.recent = this.fill(run, until, RECENT_SECONDS);
-    void this.recent.then(() => this.fill(run, until, KEPT_SECONDS));
+    this.all = this.recent.then(() => this.fill(run, until, KEPT_SECONDS));
   }
 
-  /** Waits until the recent past is known, where a client's cursor is older than the history. */
+  /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
   async known({ since, leftMs }: WatchQuestion): Promise<void> {
-    const { begin } = this.history;
-    if (!since || (begin && !since.lessThan(begin)) || leftMs < ANSWER_MS) return;
-    await Promise.race([this.recent, delay(leftMs - ANSWER_MS, undefined, { ref: false })]);
+    if (!since || leftMs < ANSWER_MS) return;
+    const tooLate = delay(leftMs - ANSWER_MS, undefined, { ref: false });
+    for (const filled of [this.recent, this.all]) {
+      const { begin } = this.history;
+      if (begin && !since.lessThan(begin)) return;
+      await Promise.race([filled, tooLate]);
+    }
   }
 
   onApplicationShutdown(): void {

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { HTTP_LIMITS } from '../http-limits.js';
+import { Admission, type RequestListener } from './admission.js';
+
+type Request = Parameters<RequestListener>[0];
+type Response = Parameters<RequestListener>[1];
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('refuses who has waited too long, each time that there is too much to do', () => {
+  const refuse = jest.fn<RequestListener>();
+  const admission = new Admission({ ...HTTP_LIMITS, inFlight: 1 }, () => undefined, refuse);
+  const ask = () => {
+    const response = { once: () => response } as unknown as Response;
+    admission.admit({ startedAt: performance.now() } as Request, response);
+  };
+  // Has the only place, and is never answered.
+  ask();
+  for (const refused of [1, 2]) {
+    ask();
+    jest.advanceTimersByTime(HTTP_LIMITS.longestWaitMs - 1);
+    expect(refuse).toHaveBeenCalledTimes(refused - 1);
+    jest.advanceTimersByTime(2);
+    expect(refuse).toHaveBeenCalledTimes(refused);
+  }
+});

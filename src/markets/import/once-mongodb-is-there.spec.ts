@@ -1,0 +1,31 @@
+import { expect, it, jest } from '@jest/globals';
+import { MongoBulkWriteError, type BulkWriteResult } from 'mongodb';
+import { onceMongodbIsThere } from './once-mongodb-is-there.js';
+import type { Progress } from './progress.js';
+
+const said: string[] = [];
+const progress = {
+  say: async (message: string) => {
+    said.push(message);
+  },
+} as Progress;
+
+function bulkWriteError(code: number | undefined): MongoBulkWriteError {
+  const error = { message: 'refused or cut', code: code as number, writeErrors: [] };
+  return new MongoBulkWriteError(error, {} as BulkWriteResult);
+}
+
+it('writes again what the network has cut, and says once that it waits', async () => {
+  const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
+  for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(undefined));
+  const { signal } = new AbortController();
+  await expect(onceMongodbIsThere(work, signal, progress)).resolves.toBe('written');
+  expect(said).toEqual(['MongoDB is waited for: refused or cut']);
+});
+
+it('does not write again what MongoDB refuses', async () => {
+  const refused = bulkWriteError(13);
+  const { signal } = new AbortController();
+  const work = () => Promise.reject(refused);
+  await expect(onceMongodbIsThere(work, signal, progress)).rejects.toBe(refused);
+});

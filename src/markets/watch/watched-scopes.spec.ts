@@ -1,0 +1,21 @@
+import { expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import { Config } from '../../config.js';
+import { CachedScope } from '../cache/cached-scope.js';
+import { ChangeHistory } from '../cache/change-history.js';
+import { LiveScopes } from '../cache/live-scopes.js';
+import { WatchedScopes } from './watched-scopes.js';
+
+it('keeps no scope that nobody wants any more when it has been loaded', () => {
+  const position = new Timestamp({ t: 1, i: 1 });
+  const feed = { position, listen: () => undefined } as unknown as ChangeFeed;
+  const live = new LiveScopes(feed, new ChangeHistory());
+  const watched = new WatchedScopes(live, new Config());
+  const [wanted, unwanted] = ['a', 'b'].map(
+    (eventId) => new CachedScope({ eventId }, position, []),
+  ) as [CachedScope, CachedScope];
+  watched.lease([wanted.scope]);
+  for (const scope of [wanted, unwanted]) watched.keep(scope);
+  expect([live.get(wanted.key), live.get(unwanted.key)]).toEqual([wanted, undefined]);
+});
