@@ -106,12 +106,39 @@ describe('while a majority of the members lacks what the primary has', () => {
     }
   });
 
-  it('tells watchers no half of a transaction', async () => {
-    const first = await markets.findOne({ eventId: LONG }, { sort: { _id: 1 } });
-    const last = await markets.findOne({ eventId: LONG }, { sort: { _id: -1 } });
-    const ids = [first?._id, last?._id];
+  it('counts no half of a transaction', async () => {
+    const [first, last] = await firstAndLast();
+    const moments = (count: number) => ({
+      [first]: { marketMoment: count % 2 === 0 ? 'live' : 'prelive' },
+      [last]: { marketMoment: count % 2 === 0 ? 'prelive' : 'live' },
+    });
+    await markets.updateMany({ eventId: LONG }, { $set: { marketMoment: 'prelive' } });
     let isOver = false;
-    const writes = renameTogether(ids, () => isOver);
+    const writes = changeTogether(moments, () => isOver);
+    const live = `/v1/markets/market/provider/${LONG}?marketMoment=live`;
+    try {
+      await until(async () => (await service.get(live)).body.meta?.itemCount === 1);
+      for (let count = 0; count < 100; count += 1) {
+        const { body } = await service.get(live).expect(200);
+        expect({ itemCount: body.meta.itemCount, shown: body.data.length }).toEqual({
+          itemCount: 1,
+          shown: 1,
+        });
+      }
+    } finally {
+      isOver = true;
+      await writes;
+    }
+  });
+
+  it('tells watchers no half of a transaction', async () => {
+    const [first, last] = await firstAndLast();
+    let isOver = false;
+    const names = (count: number) => ({
+      [first]: { name: `${count}` },
+      [last]: { name: `${count}` },
+    });
+    const writes = changeTogether(names, () => isOver);
     try {
       for (let count = 0; count < 6; count += 1) {
         const { body } = await service.get(`/v1/markets/changes?eventId=${LONG}`).expect(200);
@@ -146,14 +173,24 @@ describe('while a majority of the members lacks what the primary has', () => {
     return performance.now();
   }
 
-  async function renameTogether(ids: unknown[], isOver: () => boolean): Promise<void> {
+  async function firstAndLast(): Promise<[string, string]> {
+    const [first, last] = await Promise.all(
+      ([1, -1] as const).map((_id) => markets.findOne({ eventId: LONG }, { sort: { _id } })),
+    );
+    return [String(first?._id), String(last?._id)];
+  }
+
+  /** Changes markets in transactions, one after the other: each sets fields by `_id`. */
+  async function changeTogether(
+    fields: (count: number) => Readonly<Record<string, object>>,
+    isOver: () => boolean,
+  ): Promise<void> {
     for (let count = 1; !isOver(); count += 1) {
-      const name = String(count);
       await client.withSession((session) =>
         session.withTransaction(
           async () => {
-            for (const _id of ids) {
-              await markets.updateOne({ _id: _id as ObjectId }, { $set: { name } }, { session });
+            for (const [id, $set] of Object.entries(fields(count))) {
+              await markets.updateOne({ _id: new ObjectId(id) }, { $set }, { session });
             }
           },
           { writeConcern: { w: 1 } },

@@ -122,7 +122,7 @@ export class BoundedReads {
           session.advanceOperationTime(after);
         }
         const options = { session, readPreference, signal, enableUtf8Validation };
-        return operation(new ReadAttempt(db, options, serverDeadline, readAfterTime));
+        return operation(new ReadAttempt(db, options, serverDeadline, this.topology));
       });
     };
   }

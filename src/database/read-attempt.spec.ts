@@ -1,7 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { ReadPreference, type ClientSession, type Db } from 'mongodb';
-import { ReadAfterTime } from './read-after-time.js';
 import { ReadAttempt } from './read-attempt.js';
+import { Topology } from './topology.js';
 
 it('frees a cursor on the server that has it', () => {
   const command = jest.fn<Db['command']>().mockResolvedValue({});
@@ -10,7 +10,7 @@ it('frees a cursor on the server that has it', () => {
   const signal = AbortSignal.timeout(9);
   const options = { session, readPreference, signal, enableUtf8Validation: false };
   const db = { command } as unknown as Db;
-  const attempt = new ReadAttempt(db, options, performance.now(), new ReadAfterTime());
+  const attempt = new ReadAttempt(db, options, performance.now(), new Topology());
   attempt.killCursor({ id: 7, ns: 'odds.markets' });
   expect(command).toHaveBeenCalledWith(
     expect.objectContaining({ killCursors: 'markets' }),

@@ -1,8 +1,8 @@
 import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mongodb';
 import { EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
-import type { ReadAfterTime } from './read-after-time.js';
 import { SECONDARY_AGE_MS } from './secondary-age.js';
+import type { Topology } from './topology.js';
 
 interface CommandOptions {
   readonly session: ClientSession;
@@ -19,7 +19,7 @@ export class ReadAttempt {
     private readonly db: Db,
     private readonly options: CommandOptions,
     private readonly serverDeadline: number,
-    private readonly readAfterTime: ReadAfterTime,
+    private readonly topology: Pick<Topology, 'hasSnapshots' | 'readAfterTime'>,
   ) {}
 
   get isOfPrimary(): boolean {
@@ -50,14 +50,17 @@ export class ReadAttempt {
   }
 
   /**
-   * All that a command finds in one state of the primary, though a majority may lack it: only a transaction reads so.
-   * It ends with the session.
+   * All that commands find in one state of the primary, though a majority may lack it: only a transaction reads so. It
+   * ends with the session. Where there are none, on a standalone server and on secondaries, each command reads in one
+   * pass, in which changes may be seen that come meanwhile.
    */
   rowsOfOneState(command: Document): Promise<Document[]> {
-    // Named, since a connection string may say what no transaction takes.
-    const writeConcern = { w: 1 };
     const { session, readPreference } = this.options;
-    session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
+    if (this.topology.hasSnapshots && this.isOfPrimary && !session.inTransaction()) {
+      // Named, since a connection string may say what no transaction takes.
+      const writeConcern = { w: 1 };
+      session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
+    }
     return this.rows(command);
   }
 
@@ -82,21 +85,24 @@ export class ReadAttempt {
   }
 
   private whole(command: Document): Document {
+    const { session } = this.options;
     const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
     // At secondaries the session names the time: it must not name an earlier one.
-    if (after) this.options.session.advanceOperationTime(after);
+    if (after) session.advanceOperationTime(after);
+    const readConcern = { level: 'local', ...command['readConcern'] };
     // The server takes the first field for the command's name.
     return {
       ...command,
       collation: EXACT_COLLATION,
-      readConcern: { level: 'local', ...command['readConcern'] },
+      // That of a transaction is told when it begins.
+      ...(!session.inTransaction() && { readConcern }),
       maxTimeMS: Math.max(1, Math.ceil(this.serverDeadline - performance.now())),
     };
   }
 
   private async send(command: Document): Promise<Document> {
     const reply = await this.db.command(command, this.options);
-    this.readAfterTime.advance(reply['$clusterTime']);
+    this.topology.readAfterTime.advance(reply['$clusterTime']);
     return reply;
   }
 }

@@ -2,8 +2,8 @@ import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerErr
 
 const MAX_TIME_MS_EXPIRED = 50;
 
-/** QueryPlanKilled, SnapshotTooOld and SnapshotUnavailable. */
-const SNAPSHOT_GONE = [175, 239, 246];
+/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; of a transaction LockTimeout and WriteConflict, too. */
+const SNAPSHOT_GONE = [175, 239, 246, 24, 112];
 
 /** These, NotWritablePrimary, InterruptedAtShutdown and their like. */
 const RETRYABLE_CODES = new Set(

@@ -11,7 +11,7 @@ it('asks a secondary for no snapshot: it may have writes that it does not know t
   const asked: Document[] = [];
   const attempt = {
     isOfPrimary: false,
-    rows: async (command: Document) => {
+    rowsOfOneState: async (command: Document) => {
       asked.push(command);
       return [];
     },

@@ -32,7 +32,7 @@ const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
 
 const SHOWN_FIELDS: PipelineStage.Project = { $project: MARKET_PROJECTION };
 
-/** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else each in one pass. */
+/** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else of the newest state. */
 export class StoredPages {
   private withoutSnapshotsUntil = -Infinity;
   /** Whether a market had other fields than ours: to leave them out costs MongoDB a fifth of a small look-up. */
@@ -42,7 +42,11 @@ export class StoredPages {
 
   async read(lookups: readonly Lookup[], attempt: ReadAttempt): Promise<StoredPage[]> {
     const ofSnapshot = await this.readSnapshot(lookups, attempt);
-    return ofSnapshot ?? Promise.all(lookups.map((lookup) => this.readInOnePass(lookup, attempt)));
+    if (ofSnapshot) return ofSnapshot;
+    const pages: StoredPage[] = [];
+    // One after the other, since a transaction takes no two commands at once.
+    for (const lookup of lookups) pages.push(await this.readInOnePass(lookup, attempt));
+    return pages;
   }
 
   /**
@@ -87,10 +91,10 @@ export class StoredPages {
     return [...first, ...unions] as PipelineStage[];
   }
 
-  /** Without a snapshot, one pass over all that match sees page and total together. */
+  /** Where there are no transactions either, one pass over all that match sees page and total together. */
   private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
     const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [totalOf(0)] };
-    const rows = await attempt.rows({
+    const rows = await attempt.rowsOfOneState({
       aggregate: MARKETS,
       pipeline: [
         match,

@@ -84,6 +84,19 @@ const origins = new Set<string>();
     expect(complaints).toEqual([]);
   });
 
+  it('drops what is gone after a reset', async () => {
+    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
+      const root = document.createElement('div');
+      const board = new Board(root);
+      const market = (_id) => ({ _id, name: _id, provider: 'p', runners: [] });
+      for (const ids of [['a', 'b'], ['b']]) {
+        board.apply({ eventId: 'e', reset: true, changed: ids.map(market), removed: [] });
+      }
+      return [...root.querySelectorAll('.market')].map(({ dataset }) => dataset.id);
+    })`);
+    expect(shown).toEqual(['b']);
+  });
+
   it('says why it is refused', async () => {
     await page.getByText('What to watch').click();
     await page.getByLabel('API key').fill('mos_wrong');

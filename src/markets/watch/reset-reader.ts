@@ -66,11 +66,7 @@ export class ResetReader {
 
   /** What a server has now, of no time that a cursor may name. */
   private rowsNow(command: Document, after: Timestamp | undefined, attempt: ReadAttempt) {
-    if (attempt.isOfPrimary) {
-      return this.database.topology.hasSnapshots
-        ? attempt.rowsOfOneState(command)
-        : attempt.rows(command);
-    }
+    if (attempt.isOfPrimary) return attempt.rowsOfOneState(command);
     // A secondary may be behind the caller's cursor: it waits until it is not.
     return attempt.rows({ ...command, ...(after && { readConcern: { afterClusterTime: after } }) });
   }
