@@ -16,7 +16,7 @@ import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
-import { setFailCommand } from './mongo-admin.js';
+import { setFailCommand, timesFailed } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 import { runCli } from './run-cli.js';
@@ -191,10 +191,10 @@ it('makes no collection anew that is dropped while its indexes are made', async 
   service = await createTestApp({ mongodbUri });
   const { connection } = service.database;
   const slow = { failCommands: ['listIndexes'], blockConnection: true, blockTimeMS: 300 };
-  const before = await timesFailed();
+  const before = await timesFailed(client);
   await setFailCommand(mongod, { times: 1 }, slow);
   const making = initDatabase(connection);
-  await until(async () => (await timesFailed()) > before);
+  await until(async () => (await timesFailed(client)) > before);
   await db.collection('markets').drop();
   const items = await making;
   expect(items.find(({ what }) => what === 'index markets.market_identity')?.ok).toBe(false);
@@ -209,10 +209,4 @@ async function isIndexed(): Promise<boolean> {
   if (!service) return false;
   const wanted = wantedMarketIndexes(service).length;
   return (await db.collection('markets').indexes()).length === wanted + 1;
-}
-
-/** How many commands the fail point has met so far. */
-async function timesFailed(): Promise<number> {
-  const name = 'failpoint.failCommand';
-  return (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name].timesEntered;
 }

@@ -18,6 +18,12 @@ export async function setFailCommand(
   await onEachMember(mongod, (client) => client.db('admin').command(command));
 }
 
+/** How many commands the fail point has met so far. */
+export async function timesFailed(client: Pick<MongoClient, 'db'>): Promise<number> {
+  const name = 'failpoint.failCommand';
+  return (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name].timesEntered;
+}
+
 export async function onEachMember(
   mongod: TestMongod,
   act: (client: MongoClient) => Promise<unknown>,

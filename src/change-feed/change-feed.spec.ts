@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Collection } from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
-import { setFailCommand } from '../../test/mongo-admin.js';
+import { setFailCommand, timesFailed } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
 import { databaseName } from '../database/driver-options.js';
 import type { ChangeFeed } from './change-feed.js';
@@ -219,10 +219,6 @@ describe('ChangeFeed of a MongoDB that fails', () => {
   it('misses nothing when it is cut between two replies that a transaction comes in', async () => {
     const client = new MongoClient(mongod.uri);
     const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
-    const timesCut = async (): Promise<number> => {
-      const name = 'failpoint.failCommand';
-      return (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name].timesEntered;
-    };
     try {
       feed.onApplicationBootstrap();
       await until(() => feed.ageMs < FRESH_MS);
@@ -232,9 +228,9 @@ describe('ChangeFeed of a MongoDB that fails', () => {
       await client.withSession((session) =>
         session.withTransaction(() => things.insertMany(many, { session })),
       );
-      const before = await timesCut();
+      const before = await timesFailed(client);
       // Of these, one stream may have begun before the transaction.
-      await until(async () => (await timesCut()) >= before + 2);
+      await until(async () => (await timesFailed(client)) >= before + 2);
       await setFailCommand(mongod, 'off');
       await things.insertOne({ _id: 'after' });
       await until(() => recorder.commits.at(-1)?.changes.length === 1);
