@@ -1,8 +1,12 @@
 import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mongodb';
+import { isDeepStrictEqual } from 'node:util';
 import { EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import { SECONDARY_AGE_MS } from './secondary-age.js';
 import type { Topology } from './topology.js';
+
+/** So many passes look for one state, before a transaction does. */
+const PASSES_MAX = 4;
 
 interface CommandOptions {
   readonly session: ClientSession;
@@ -50,17 +54,23 @@ export class ReadAttempt {
   }
 
   /**
-   * All that commands find in one state of the primary, though a majority may lack it: only a transaction reads so. It
-   * ends with the session. Where there are none, on a standalone server and on secondaries, each command reads in one
-   * pass, in which changes may be seen that come meanwhile.
+   * All that a command finds in one state of the primary, though a majority may lack it. MongoDB lets writers in during
+   * a pass, but what two passes in a row find was there between them. Where others write all the time, a transaction
+   * reads it. None is begun sooner, since MongoDB lets each wait among the writers while a majority lags. Where there
+   * are none, on a standalone server and on secondaries, it is one pass.
    */
-  rowsOfOneState(command: Document): Promise<Document[]> {
+  async rowsOfOneState(command: Document): Promise<Document[]> {
     const { session, readPreference } = this.options;
-    if (this.topology.hasSnapshots && this.isOfPrimary && !session.inTransaction()) {
-      // Named, since a connection string may say what no transaction takes.
-      const writeConcern = { w: 1 };
-      session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
+    let rows = await this.rows(command);
+    if (!this.topology.hasSnapshots || !this.isOfPrimary || session.inTransaction()) return rows;
+    for (let passes = 1; passes < PASSES_MAX; passes += 1) {
+      const before = rows;
+      rows = await this.rows(command);
+      if (isDeepStrictEqual(rows, before)) return rows;
     }
+    // It ends with the session. Its write concern is named, since a connection string may say what no transaction takes.
+    const writeConcern = { w: 1 };
+    session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
     return this.rows(command);
   }
 

@@ -91,9 +91,10 @@ export class StoredPages {
     return [...first, ...unions] as PipelineStage[];
   }
 
-  /** Where there are no transactions either, one pass over all that match sees page and total together. */
+  /** A pass over all that match sees page and total together; the ids tell one pass from another. */
   private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
-    const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [totalOf(0)] };
+    const total = { $group: { ...totalOf(0).$group, ids: { $push: '$_id' } } };
+    const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [total] };
     const rows = await attempt.rowsOfOneState({
       aggregate: MARKETS,
       pipeline: [
