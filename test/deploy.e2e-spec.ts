@@ -10,12 +10,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { keyIdOf } from '../src/api-keys/key-form.js';
 import { createApp } from '../src/app.setup.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config, settings } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { databaseStatus } from '../src/db-admin/status.js';
 import { initDatabase } from '../src/database/init.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { until } from './until.js';
 
 const UNAUTHORIZED = 13;
 const DATABASE = 'markets-odds';
@@ -132,6 +134,26 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     const deadline = performance.now() + REVOKED_WITHIN_MS;
     while ((await get()).status !== 401 && performance.now() < deadline) await delay(50);
     expect((await get()).status).toBe(401);
+  }, 30_000);
+
+  it('may be dropped and made again: the service logs in anew', async () => {
+    const { key } = await (
+      await connectedApp('marketsOperator')
+    )
+      .get(ApiKeysService)
+      .create({ name: 'anew' });
+    const service = await connectedApp('marketsService');
+    const status = async () => {
+      const server = service.getHttpServer();
+      const request = supertest(server).get('/v1/markets/market/fixture/anew');
+      return (await request.set('X-API-Key', key)).status;
+    };
+    await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
+    await root.db(DATABASE).command({ dropUser: 'marketsService' });
+    await until(async () => (await status()) === 503);
+    const roles = ['marketsService'];
+    await root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
+    await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
   }, 30_000);
 
   it('let the change feed see the whole database, pre-images included', async () => {

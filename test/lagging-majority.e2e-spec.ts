@@ -113,6 +113,17 @@ describe('while a majority of the members lacks what the primary has', () => {
     }
   });
 
+  it('is known to a replica that starts meanwhile', async () => {
+    const late = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+    try {
+      await until(async () => (await feed(late)).state !== 'blind');
+      const { body } = await late.get(`/v1/markets/changes?eventId=${market.eventId}`).expect(200);
+      expect(body.data).toMatchObject([{ reset: true, changed: [{ runners: [{ price }] }] }]);
+    } finally {
+      await late.close();
+    }
+  });
+
   it('counts no half of a transaction', async () => {
     const inOrder = await markets.find({ eventId: LONG }, { sort: { _id: 1 } }).toArray();
     const ids = inOrder.map(({ _id }) => String(_id));
@@ -243,8 +254,8 @@ describe('while a majority of the members lacks what the primary has', () => {
     return body.data[0].runners[0].price;
   }
 
-  async function feed() {
-    const { body } = await service.getOpen('/health/ready').expect(200);
+  async function feed(of = service) {
+    const { body } = await of.getOpen('/health/ready').expect(200);
     return body.changeFeed as { state: string; lateBecause?: string; ageSeconds: number };
   }
 

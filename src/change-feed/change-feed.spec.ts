@@ -89,6 +89,25 @@ describe('ChangeFeed', () => {
     );
   });
 
+  it('goes on after a transaction that the driver can not measure', async () => {
+    await things.insertOne({ _id: 'odd' });
+    await until(() => recorder.commits.length === 1);
+    // The driver takes what has this name for a number, a date or the like, but only MongoDB makes such a document.
+    const fields = [['_bsontype', 'Nope']];
+    await client.withSession((session) =>
+      session.withTransaction(async () => {
+        await things.updateOne({ _id: 'old' }, { $set: { value: 2 } }, { session });
+        const value = { $arrayToObject: [fields] };
+        await things.updateOne({ _id: 'odd' }, [{ $set: { value } }], { session });
+      }),
+    );
+    await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
+    await things.insertOne({ _id: 'after' });
+    await until(() =>
+      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
+    );
+  });
+
   it('has told all when it says that it is fresh', async () => {
     for (let value = 1; value <= 50; value += 1) {
       await things.insertOne({ _id: value });

@@ -121,10 +121,12 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Resumes where it was, or begins anew and makes listeners forget everything. */
   private async startingPoint(db: Db): Promise<object> {
     if (this.resumeToken) return { resumeAfter: this.resumeToken };
-    const { operationTime } = await db.command({ ping: 1 });
-    this.told.forgetAll(operationTime);
-    this.position = operationTime;
-    return operationTime ? { startAtOperationTime: operationTime } : {};
+    const { lastWrite } = await db.command({ hello: 1 });
+    // What is newer may still be lost, and is told when a majority has it.
+    const startAtOperationTime: Timestamp | undefined = lastWrite?.majorityOpTime?.ts;
+    this.told.forgetAll(startAtOperationTime);
+    this.position = startAtOperationTime;
+    return startAtOperationTime ? { startAtOperationTime } : {};
   }
 
   private take({ events, resumeToken, operationTime, clusterTime, askedAt }: Batch): void {

@@ -52,7 +52,7 @@ export class CommitAssembly {
     this.last = event;
     if (!this.held) return;
     // The first event is not measured: most commits have no other, and MongoDB bounds its size.
-    if (this.held.length > 0) this.bytes += BSON.calculateObjectSize(event);
+    if (this.held.length > 0) this.bytes += bytesOf(event);
     this.held.push(event);
     if (this.held.length > EVENTS_MAX || this.bytes > BYTES_MAX) this.held = undefined;
   }
@@ -61,5 +61,14 @@ export class CommitAssembly {
     const { last, held: events } = this;
     this.clear();
     return last ? [{ clusterTime: last.clusterTime, events, resumeToken: last._id }] : [];
+  }
+}
+
+/** What the driver can't measure counts as too large: it takes any value with a field `_bsontype` for one of its own. */
+function bytesOf(event: ChangeEvent): number {
+  try {
+    return BSON.calculateObjectSize(event);
+  } catch {
+    return Infinity;
   }
 }

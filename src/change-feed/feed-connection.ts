@@ -1,6 +1,7 @@
 import { MongoClient, ReadPreference, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
+import { isLoggedOut } from '../database/worth-retry.js';
 import { isLasting } from './feed-errors.js';
 import { demandProof } from './followable.js';
 
@@ -36,6 +37,10 @@ export async function keepFollowing({ uri, signal, follow, failed }: FollowOptio
     } catch (error) {
       if (signal.aborted) break;
       failed(error);
+      if (isLoggedOut(error)) {
+        await client?.close();
+        client = undefined;
+      }
       const ms = isLasting(error) ? RETRY_LASTING_AFTER_MS : RETRY_AFTER_MS;
       await delay(ms, undefined, { signal }).catch(() => undefined);
     }

@@ -16,6 +16,7 @@ it('asks no second secondary when the first has answered at once', async () => {
   const reads = new BoundedReads(
     { db: { client } } as unknown as Connection,
     topology as unknown as Topology,
+    () => undefined,
   );
   const read = jest.fn(async () => 'answer');
   await expect(reads.run(900, read)).resolves.toBe('answer');

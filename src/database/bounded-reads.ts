@@ -9,7 +9,7 @@ import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import { leastTimeOfSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
-import { isSnapshotGone, isTimeExpired, isWorthRetry } from './worth-retry.js';
+import { isLoggedOut, isSnapshotGone, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
 /** How long a read may take in all, in milliseconds. One request makes at most one of each. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
@@ -40,6 +40,7 @@ export class BoundedReads {
   constructor(
     private readonly connection: Connection,
     private readonly topology: Topology,
+    private readonly logIn: () => void,
   ) {}
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
@@ -65,7 +66,7 @@ export class BoundedReads {
     try {
       return await Promise.race([this.tryAgain(ask), tooLate]);
     } catch (error) {
-      this.warnOfRefusal(error);
+      this.seeRefusal(error);
       throw problemOf(error);
     } finally {
       clearTimeout(timer);
@@ -127,8 +128,9 @@ export class BoundedReads {
     };
   }
 
-  private warnOfRefusal(error: unknown): void {
+  private seeRefusal(error: unknown): void {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
+    if (isLoggedOut(error)) this.logIn();
     const count = this.refusals.count();
     if (count === undefined) return;
     this.logger.error({ count }, `MongoDB refuses reads: ${error.codeName ?? error.code}`);

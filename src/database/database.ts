@@ -21,9 +21,12 @@ export class Database implements OnApplicationShutdown {
   readonly connection: Connection = newConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  private readonly reads = new BoundedReads(this.connection, this.topology);
+  private readonly reads = new BoundedReads(this.connection, this.topology, () =>
+    this.logInAgain(),
+  );
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
+  private isLoggingIn = false;
   private lastInitFailures = '';
 
   constructor(private readonly config: Config) {}
@@ -87,6 +90,15 @@ export class Database implements OnApplicationShutdown {
    */
   read<T>(budgetMs: number, operation: (attempt: ReadAttempt) => Promise<T>): Promise<T> {
     return this.reads.run(budgetMs, operation);
+  }
+
+  /** With new connections: those that are open stay without a login. */
+  private async logInAgain(): Promise<void> {
+    if (this.isLoggingIn || this.closed) return;
+    this.isLoggingIn = true;
+    await this.connection.close(true).catch(() => undefined);
+    await this.connectEventually();
+    this.isLoggingIn = false;
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -28,6 +28,11 @@ export function isTimeExpired(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === MAX_TIME_MS_EXPIRED;
 }
 
+/** Whether the server knows us no more, since our user was dropped: only a new connection is of the user made anew. */
+export function isLoggedOut(error: unknown): boolean {
+  return error instanceof MongoServerError && /requires authentication/i.test(error.message);
+}
+
 /** The driver passes on what a socket says when its server dies just as a command is written. */
 export function isBrokenSocket(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;

@@ -109,6 +109,33 @@ it.each([
   },
 );
 
+it('a caller who comes back right after a start behind a transaction too large to be held starts over for nothing', async () => {
+  const eventId = randomUUID();
+  const markets = service.database.db.collection('markets');
+  await markets.insertOne(aMarket({ eventId }) as never);
+  const path = `/v1/markets/changes?eventId=${eventId}`;
+  const first = await service.get(path).expect(200);
+  const others = Array.from({ length: 10_001 }, () => aMarket());
+  await service.database.db.client.withSession((session) =>
+    session.withTransaction(async () => {
+      await markets.updateOne({ eventId }, { $set: { name: 'new' } }, { session });
+      await markets.insertMany(others as never[], { session });
+    }),
+  );
+  const restarted = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+  try {
+    const { body } = await restarted.get(`${path}&since=${first.body.meta.cursor}`).expect(200);
+    expect(body.data).toEqual([
+      expect.objectContaining({
+        reset: false,
+        changed: [expect.objectContaining({ name: 'new' })],
+      }),
+    ]);
+  } finally {
+    await restarted.close();
+  }
+});
+
 it('a caller whose cursor had to be waited for has its answer in the same two seconds, or is told to try again', async () => {
   const { db } = service.database;
   const writing = setInterval(() => {

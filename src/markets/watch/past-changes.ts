@@ -47,14 +47,17 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   }
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
-  async known({ since, leftMs }: WatchQuestion): Promise<void> {
+  async known(question: WatchQuestion): Promise<void> {
+    const { since, leftMs } = question;
     if (!since || leftMs < ANSWER_MS) return;
+    const { run } = this;
     const tooLate = delay(leftMs - ANSWER_MS, undefined, { ref: false });
     for (const filled of [this.recent, this.all]) {
       const { begin } = this.history;
       if (begin && !since.lessThan(begin)) return;
       await Promise.race([filled, tooLate]);
     }
+    if (run !== this.run) await this.known(question);
   }
 
   onApplicationShutdown(): void {

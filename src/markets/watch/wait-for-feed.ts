@@ -14,8 +14,8 @@ const LATE_MAX_MS = 300;
 /** How long a position that a current feed has not reached is waited for. Milliseconds. */
 const AHEAD_MAX_MS = 500;
 
-/** A feed that is starting is waited for longer, so that clients can resume. Milliseconds. */
-const STARTING_MAX_MS = 1_000;
+/** One that is starting, or will soon have told what a client missed, is waited for longer. Milliseconds. */
+const RESUMING_MAX_MS = 1_000;
 
 /**
  * Waits a little for the feed to be current, and to have reached a position.
@@ -25,7 +25,7 @@ const STARTING_MAX_MS = 1_000;
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
   after: Timestamp | undefined,
-  question: Pick<WatchQuestion, 'leftMs'>,
+  question: Pick<WatchQuestion, 'leftMs' | 'since'>,
 ): Promise<boolean> {
   const since = performance.now();
   let lateUntil = since;
@@ -35,12 +35,15 @@ export async function waitForFeed(
     if (!feed.isCurrent) lateUntil = now;
     const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
     if (feed.isCurrent && !isBehind) return true;
-    if (feed.isStarting && waited > STARTING_MAX_MS) return false;
-    if (!feed.isStarting && feed.standing.state === 'blind') return false;
+    const { isStarting } = feed;
+    const { state, lateBecause } = feed.standing;
+    if (!isStarting && state === 'blind') return false;
     // What a current feed does not reach soon is in the future: who waits for it keeps others from being answered.
     if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS))
       throw new Problem('database_unavailable', BEHIND);
-    if (!isBehind && !feed.isStarting && waited > LATE_MAX_MS) return false;
+    const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
+    const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
+    if ((isStarting || !isBehind) && waited > longest) return false;
     await delay(CHECK_EVERY_MS);
   }
 }
