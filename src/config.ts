@@ -1,4 +1,4 @@
-import { readEnvFile } from './common/env-file.js';
+import { environment } from './common/env-file.js';
 import {
   boolean,
   host,
@@ -118,9 +118,4 @@ export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
   if (config.adminPort === config.port) faults.push('ADMIN_PORT must be another port than PORT');
   if (faults.length > 0) throw new ConfigError(['Bad settings:', ...faults].join('\n  '));
   return config;
-}
-
-function environment(): NodeJS.ProcessEnv {
-  const set = Object.entries(process.env).filter(([, value]) => value);
-  return { ...readEnvFile('.env'), ...Object.fromEntries(set) };
 }

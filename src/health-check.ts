@@ -2,10 +2,11 @@
  * The health check of the image: `node dist/health-check.js [live|ready]`. It needs no shell, and loads so
  * little that it can be run every few seconds.
  */
+import { environment } from './common/env-file.js';
 import { faultOf } from './health/probe.js';
 
 // Not by loadConfig(), which loads MongoDB's driver. The server has checked these settings already.
-const { ADMIN_PORT, PORT, HOST } = process.env;
+const { ADMIN_PORT, PORT, HOST } = environment();
 
 // A failed check restarts the container, which doesn't bring MongoDB back: so `live`.
 const probe = process.argv[2] ?? 'live';

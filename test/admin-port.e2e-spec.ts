@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ConfigError, loadConfig } from '../src/config.js';
@@ -69,6 +72,19 @@ describe('With ADMIN_PORT', () => {
     await expect(
       check(process.execPath, ['dist/health-check.js', 'live'], { env: wrong }),
     ).rejects.toThrow('/health/live says 404');
+  });
+
+  it("the image's health check reads its settings where the server does", async () => {
+    const cwd = await mkdtemp(join(tmpdir(), 'markets-odds-health-'));
+    try {
+      await writeFile(join(cwd, '.env'), `PORT=1\nADMIN_PORT=${adminPort}\n`);
+      const env = { ...process.env, PORT: String(service.port), ADMIN_PORT: '' };
+      const program = resolve('dist/health-check.js');
+      const check = promisify(execFile)(process.execPath, [program, 'live'], { cwd, env });
+      expect((await check).stderr).toBe('');
+    } finally {
+      await rm(cwd, { recursive: true });
+    }
   });
 
   it.each(['0', '65536', '-1', 'x', '3000'])('%s is refused beside PORT=3000', (port) => {

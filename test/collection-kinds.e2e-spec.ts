@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { MongoClient, type CreateCollectionOptions, type Db } from 'mongodb';
+import { MongoClient, Timestamp, type CreateCollectionOptions, type Db } from 'mongodb';
+import { Watch } from '../src/markets/watch/watch.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -37,6 +38,19 @@ describe('a collection of markets that is not as the service makes it', () => {
     await start();
     await untilFeedIs('blind');
     await expectFresh(market.eventId, 'others');
+  });
+
+  it('is no reason to ask MongoDB for a cursor of the future', async () => {
+    await store('others', aMarket());
+    await db.createCollection('markets', { viewOn: 'others' });
+    await start();
+    await untilFeedIs('blind');
+    const position = new Timestamp({ t: Math.floor(Date.now() / 1_000) + 3_600, i: 1 });
+    const since = new Watch([{ eventId: 'e' }], {}).cursorAt(position);
+    const path = `/v1/markets/changes?eventId=e&since=${since}`;
+    const { body } = await (service as TestApp).get(path).expect(503);
+    expect(body.detail).toBe('This replica is behind what it was asked for. Please try again.');
+    expect(service?.logged.filter((line) => line.includes('refuses reads'))).toEqual([]);
   });
 
   it('is not answered from memory once a view stands in its place', async () => {

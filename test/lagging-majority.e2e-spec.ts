@@ -184,7 +184,6 @@ describe('while a majority of the members lacks what the primary has', () => {
       const asked = [path, `/v1/markets/changes?eventId=${market.eventId}`];
       for (let count = 0; count < 20; count += 1)
         await service.get(asked[count % 2] ?? '').expect(200);
-      expect(await takes(write)).toBeGreaterThan(500);
     } finally {
       over.abort();
       await Promise.all(writes);

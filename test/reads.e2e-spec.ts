@@ -44,6 +44,25 @@ async function connectionsInUse(): Promise<number> {
 describe('a read', () => {
   afterEach(mend);
 
+  it('has only the time that its request has left', async () => {
+    const { mongodbUri } = service.config;
+    // One after the other, each in the time of a read: the fourth would be answered 2.4 s after it came.
+    const limits = { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 5_000 };
+    const queued = await createTestApp({ mongodbUri, cacheMaxMb: 0 }, { limits });
+    try {
+      await queued.get(`${PATH}/any`).expect(200);
+      const blocked = { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 600 };
+      await setFailCommand(mongod, 'alwaysOn', blocked);
+      const began = performance.now();
+      const paths = [1, 2, 3, 4].map((asked) => `${PATH}/queued-${asked}`);
+      const answers = await Promise.all(paths.map((path) => queued.get(path)));
+      expect(performance.now() - began).toBeLessThan(2_300);
+      expect(answers.map(({ status }) => status)).toContain(504);
+    } finally {
+      await queued.close();
+    }
+  });
+
   it.each([175, 239, 246])('survives that there is no snapshot for once: %i', async (errorCode) => {
     const data = { failCommands: ['aggregate'], errorCode };
     // One of the snapshot, and one of the pass in its place.

@@ -45,6 +45,11 @@ it('forgets the record of a key that was deleted', async () => {
   expect(records.recall('id')).toEqual({ record: undefined, readAt });
 });
 
+it('sets one timer, however often a record is asked for meanwhile', () => {
+  for (let count = 0; count < 5; count += 1) records.readLater('id');
+  expect(jest.getTimerCount()).toBe(1);
+});
+
 it('reads few of the ids that a limited client has made up', () => {
   find.mockReturnValue(new Promise(() => undefined));
   for (let number = 0; number < 5_000; number += 1) records.readLater(String(number));

@@ -12,7 +12,7 @@ import { isRecent, isTrusted, type KnownKey } from './known-key.js';
 const MAX_REMEMBERED = 10_000;
 /** Ids that are read in the background are gathered for so long: four queries a second at most. */
 const READ_LATER_MS = 250;
-/** So many of limited clients, most of them invented. */
+/** How many ids that memory does not know may wait for that: most of them are invented. */
 const MAX_READ_LATER = 2_000;
 
 /**
@@ -63,7 +63,8 @@ export class KeyRecords implements ChangeListener {
    * ignored: a request that needs such a record reads it itself, and fails if it can't.
    */
   readLater(id: string): void {
-    if (this.reads.has(id) || (this.later.size >= MAX_READ_LATER && !this.known.has(id))) return;
+    if (this.reads.has(id) || this.later.has(id)) return;
+    if (this.later.size >= MAX_READ_LATER && !this.known.has(id)) return;
     this.later.add(id);
     if (this.later.size > 1) return;
     setTimeout(() => {
@@ -85,7 +86,7 @@ export class KeyRecords implements ChangeListener {
     }
   }
 
-  /** Forgets an id, and whatever a read under way finds for it, unless that is what is stored now. */
+  /** Forgets what memory knows of an id, and what a read under way finds, unless it equals the stored record. */
   update(id: string, stored: object | undefined): void {
     const forget = () => {
       if (!isDeepStrictEqual(this.known.peek(id)?.record, stored)) this.known.delete(id);

@@ -22,3 +22,9 @@ function read(path: string): Buffer {
     throw new Error(`${path} can't be read: ${code}`, { cause: error });
   }
 }
+
+/** The variables of the environment, and those of `.env` in the working directory that are unset or empty there. */
+export function environment(): NodeJS.ProcessEnv {
+  const set = Object.entries(process.env).filter(([, value]) => value);
+  return { ...readEnvFile('.env'), ...Object.fromEntries(set) };
+}

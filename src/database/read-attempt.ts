@@ -35,6 +35,12 @@ export class ReadAttempt {
     return this.isOfPrimary ? 0 : SECONDARY_AGE_MS;
   }
 
+  /** The primary's newest write, whether or not a majority has it; undefined where there is no replica set. */
+  async newestWrite(): Promise<Timestamp | undefined> {
+    const { lastWrite } = await this.send({ hello: 1 });
+    return lastWrite?.opTime?.ts;
+  }
+
   /**
    * Sends a `find` or an `aggregate`. Strings are compared exactly and the newest state is read, whatever the
    * defaults of the collection or the cluster are, unless the command says otherwise.

@@ -7,9 +7,9 @@ export const HTTP_LIMITS = {
   /** Requests that may wait before it is known how many are served in time. */
   queueMax: 5_000,
   /** The queue grows no longer than is served within this time. */
-  servedWithinMs: 1_400,
-  /** A request that has waited so long is refused: with the longest read after it, it would take 2.5 seconds. */
-  longestWaitMs: 1_600,
+  servedWithinMs: 1_200,
+  /** A request that has waited so long is refused: with the time for its key after it, it would take two seconds. */
+  longestWaitMs: 1_400,
   /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,
   /** A client that has read nothing of its answer for so long is cut off. */

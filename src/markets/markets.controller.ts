@@ -1,6 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { inTime } from '../database/in-time.js';
 import type { ApiRequest } from '../http/api-request.js';
 import { Input } from '../http/input/input.js';
 import { ApiMarketsPage } from './api-markets-page.decorator.js';
@@ -44,7 +45,7 @@ export class MarketsController {
     scope: Scope,
     query: MarketsQuery,
   ): Promise<void> {
-    const { answer, source } = await this.markets.page(scope, query);
+    const { answer, source } = await inTime(request.startedAt, this.markets.page(scope, query));
     if (source === 'memory') this.shortWay.remember(request, scope, query);
     request.served = { source, items: answer.items };
     await sendAnswer(request, response, answer);

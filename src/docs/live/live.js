@@ -41,7 +41,7 @@ async function watch(fields) {
       url: `/v1/markets/stream?${query}`,
       key: String(fields.get('key')).trim(),
       signal,
-      onEvent: (type, data, id) => signal.aborted || onEvent(board, type, data, id),
+      onEvent: (type, data) => signal.aborted || onEvent(board, type, data),
       onWait: () => signal.aborted || show('waiting', 'Reconnecting …'),
     });
     show('refused', refusal);
@@ -64,11 +64,11 @@ function queryOf(fields) {
   return query;
 }
 
-function onEvent(board, type, data, id) {
+function onEvent(board, type, data) {
   if (type === 'changes') data.data.forEach((group) => board.apply(group));
-  // Without an id it is a part of the snapshot, which is older than what is on its way.
-  if (type === 'current' || type === 'late' || id !== undefined) {
-    provenAt = performance.now() - (data.ageMs ?? 0);
+  // Changes say nothing of what is still on its way.
+  if (type === 'current' || type === 'late') {
+    provenAt = performance.now() - data.ageMs;
     show(type === 'late' ? 'late' : 'current', type === 'late' ? 'Late' : 'Current');
   }
 }

@@ -36,11 +36,11 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
 
   private async look(): Promise<void> {
     if (!this.mayLack) return;
+    this.mayLack = false;
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
-      if (!(await found.hasNext())) return;
-      this.mayLack = false;
-      await this.database.init();
+      if (await found.hasNext()) await this.database.init();
+      else this.mayLack = true;
     } catch {
       this.mayLack = true;
     }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Timestamp, type Document } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { newest } from '../../change-feed/cluster-time.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
 import { findScopes } from '../cache/find-scopes.js';
@@ -9,7 +8,7 @@ import { meetsAll } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { resetGroup } from './group.js';
-import { checkSizes } from './watch-problems.js';
+import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The position of a cursor that later answers can't go on from. */
@@ -53,11 +52,11 @@ export class ResetReader {
       const { ageMs } = attempt;
       const newestWrite = await this.newestWrite(attempt);
       if (newestWrite) {
-        const afterClusterTime = newest(newestWrite, after);
-        const readConcern = { level: 'snapshot', afterClusterTime };
+        if (after?.greaterThan(newestWrite)) throw replicaBehind();
+        const readConcern = { level: 'snapshot', afterClusterTime: newestWrite };
         const { cursor } = await attempt.command({ ...command, readConcern });
         // Without a collection there is no such time.
-        const position: Timestamp = cursor.atClusterTime ?? afterClusterTime;
+        const position: Timestamp = cursor.atClusterTime ?? newestWrite;
         return { position, documents: await attempt.restOf(cursor), ageMs };
       }
       return { position: NOWHERE, documents: await this.rowsNow(command, after, attempt), ageMs };
@@ -78,7 +77,6 @@ export class ResetReader {
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
     if (!this.database.topology.hasSnapshots || !attempt.isOfPrimary) return undefined;
     if (this.feed.standing.lateBecause === 'majority_lags') return undefined;
-    const { lastWrite } = await this.database.db.command({ hello: 1 });
-    return lastWrite?.opTime?.ts;
+    return attempt.newestWrite();
   }
 }

@@ -1,12 +1,10 @@
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
-import { Problem } from '../../http/problem.js';
+import { replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const CHECK_EVERY_MS = 10;
-
-const BEHIND = 'This replica is behind what it was asked for. Please try again.';
 
 /** How long a feed that has fallen behind is waited for. Milliseconds. */
 const LATE_MAX_MS = 300;
@@ -39,8 +37,7 @@ export async function waitForFeed(
     const { state, lateBecause } = feed.standing;
     if (!isStarting && state === 'blind') return false;
     // What a current feed does not reach soon is in the future: who waits for it keeps others from being answered.
-    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS))
-      throw new Problem('database_unavailable', BEHIND);
+    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
     if ((isStarting || !isBehind) && waited > longest) return false;

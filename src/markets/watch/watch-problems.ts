@@ -46,3 +46,9 @@ export function changesUnavailable(why: keyof typeof UNAVAILABLE): Problem {
   const detail = `${UNAVAILABLE[why]}: ask /v1/markets/changes instead.`;
   return new Problem('changes_unavailable', detail);
 }
+
+/** No answer shows a state before the position of its cursor. */
+export function replicaBehind(): Problem {
+  const detail = 'This replica is behind what it was asked for. Please try again.';
+  return new Problem('database_unavailable', detail);
+}
