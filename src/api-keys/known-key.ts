@@ -3,14 +3,14 @@ import type { StoredApiKey } from './api-key.schema.js';
 
 /** A record is trusted for this long after its read began: a revoked key stops working within it. */
 const TRUST_MS = 2_000;
-/** Records in use are read again after this and the wait for others, long before a request has to wait for it. */
+/** At this age a record in use is read again in the background, so that no request waits for the read. */
 const REFRESH_AFTER_MS = 750;
 
 /** What MongoDB had under an id when it was read last. */
 export interface KnownKey {
   /** Undefined: there was none. */
   readonly record: StoredApiKey | undefined;
-  /** When that was surely so: the read began then, if a primary was asked. */
+  /** When the read began; earlier by what a secondary may lack, if one answered. */
   readonly readAt: Moment;
 }
 

@@ -45,10 +45,10 @@ export class RequestLimit {
     const excess = taken.used - limit;
     if (excess <= 0) return admit(request, stateOf(taken, limit));
     const isAboveLimit = cost > limit;
-    // Never more than was taken here: others may take and give back at the same time.
-    const back = isAboveLimit ? Math.min(excess, rest) : cost;
+    // At most what this call has added, since other requests change the counter at the same time.
+    const refund = isAboveLimit ? Math.min(excess, rest) : cost;
     // At the end of a window, what is given back would count for the next one.
-    const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -back);
+    const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
     if (!isAboveLimit) throw refusal(stateOf(left, limit));
     admit(request, { ...stateOf(left, limit), used: limit });
   }

@@ -154,7 +154,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     }
   }
 
-  /** Whether no reply has proved for a while that all is told: the server's time may be ahead of its newest write. */
+  /** Whether no reply has proved for a while that all is told. The server's time may be ahead of its newest write. */
   private isInDoubt({ askedAt }: Batch): boolean {
     return this.progress.ageMs(askedAt) > 0 && this.ageMs > ASK_NEWEST_AFTER_MS;
   }

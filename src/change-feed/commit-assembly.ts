@@ -28,7 +28,7 @@ export class CommitAssembly {
   }
 
   /**
-   * @param events of one reply; none: nothing more belongs to what is held
+   * @param events of one reply; an empty one makes the commit that is held whole
    * @param streamAt the stream has told everything before this cluster time
    * @returns the commits that are whole now, in their order
    */

@@ -50,7 +50,7 @@ export class Progress {
   /** No write that was made before `askedAt` is newer than `clusterTime`. */
   mark(clusterTime: Timestamp, askedAt: Moment): void {
     this.answeredAt = askedAt;
-    // A later mark with the same or an older write says more than an earlier one, which goes.
+    // Marks with this write or a newer one go: the new mark says the same of a later moment.
     const older = this.marks.findLastIndex((mark) => mark.clusterTime.lessThan(clusterTime));
     this.marks.splice(older + 1);
     this.marks.push({ clusterTime, at: askedAt });

@@ -9,9 +9,9 @@ import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import { leastTimeOfSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
-import { isLoggedOut, isSnapshotGone, isTimeExpired, isWorthRetry } from './worth-retry.js';
+import { isLoggedOut, passesSoon, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
-/** How long a read may take in all, in milliseconds. One request makes at most one of each. */
+/** How long a read may take in all, in milliseconds. A look-up makes at most one of each. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
 
 /** The server gives up this long before we do, so that a slow query does not cost its connection. */
@@ -45,7 +45,7 @@ export class BoundedReads {
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
     const { readable, worthTrying } = this.topology;
-    // Without a server as many wait for one as have slots: more would delay requests that memory can answer.
+    // While no server is known, one read for each slot waits for it, and the others fail at once.
     if (!worthTrying || (!readable && this.slots.areTaken)) throw unavailable();
     return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, (waitedMs) =>
       this.readWithin(budgetMs - waitedMs, operation),
@@ -82,7 +82,7 @@ export class BoundedReads {
       try {
         return await this.attempt(ask);
       } catch (error) {
-        const lacksSnapshot = isSnapshotGone(error);
+        const lacksSnapshot = passesSoon(error);
         const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
         if (isLast || !isWorthRetry(error) || !this.topology.worthTrying) throw error;
         if (lacksSnapshot) await delay(SNAPSHOT_AGAIN_AFTER_MS);

@@ -12,7 +12,7 @@ import { Topology } from './topology.js';
 
 const RECONNECT_AFTER_MS = 250;
 
-/** What keeps an index from being made but may pass by itself, as an election does, is tried again. Milliseconds. */
+/** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
 const INIT_AGAIN_AFTER_MS = 1_000;
 
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */

@@ -60,10 +60,9 @@ export class ReadAttempt {
   }
 
   /**
-   * All that a command finds in one state of the primary, though a majority may lack it. MongoDB lets writers in during
-   * a pass, but what two passes in a row find was there between them. Where others write all the time, a transaction
-   * reads it. None is begun sooner, since MongoDB lets each wait among the writers while a majority lags. Where there
-   * are none, on a standalone server and on secondaries, it is one pass.
+   * All that a command finds in one state of the primary, though a majority may lack it. It is read until two passes
+   * agree, and after four that don't in a transaction (decision 2 says why not at once). On a standalone server, and
+   * on secondaries, it is read in one pass.
    */
   async rowsOfOneState(command: Document): Promise<Document[]> {
     const { session, readPreference } = this.options;
@@ -103,7 +102,7 @@ export class ReadAttempt {
   private whole(command: Document): Document {
     const { session } = this.options;
     const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
-    // At secondaries the session names the time: it must not name an earlier one.
+    // For secondaries the driver takes the time from the session.
     if (after) session.advanceOperationTime(after);
     const readConcern = { level: 'local', ...command['readConcern'] };
     // The server takes the first field for the command's name.

@@ -2,13 +2,13 @@ import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerErr
 
 const MAX_TIME_MS_EXPIRED = 50;
 
-/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; of a transaction LockTimeout and WriteConflict, too. */
-const SNAPSHOT_GONE = [175, 239, 246, 24, 112];
+/** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
+const PASSING_CODES = [175, 239, 246, 24, 112];
 
-/** These, NotWritablePrimary, InterruptedAtShutdown and their like. */
-const RETRYABLE_CODES = new Set(
-  SNAPSHOT_GONE.concat([6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]),
-);
+/** Errors of the network and of elections, from HostUnreachable (6) to NotPrimaryOrSecondary (13436). */
+const SERVER_GONE_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436];
+
+const RETRYABLE_CODES = new Set([...PASSING_CODES, ...SERVER_GONE_CODES]);
 
 /** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
 export function isWorthRetry(error: unknown): boolean {
@@ -18,9 +18,9 @@ export function isWorthRetry(error: unknown): boolean {
   return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
 }
 
-/** For some milliseconds after a collection or an index was made anew, there is no snapshot of it. */
-export function isSnapshotGone(error: unknown): boolean {
-  return error instanceof MongoServerError && SNAPSHOT_GONE.includes(Number(error.code));
+/** Whether the read can succeed some milliseconds later: of a collection or an index just made there is no snapshot. */
+export function passesSoon(error: unknown): boolean {
+  return error instanceof MongoServerError && PASSING_CODES.includes(Number(error.code));
 }
 
 /** Whether the server gave up because of `maxTimeMS`. */

@@ -7,7 +7,7 @@ type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
 type Answer = Extract<Operation['responses'][string], { description: string }>;
 
-/** Which answers count against the key's limit, and tell how far it is used up. */
+/** Answers whose headers are documented to tell how far the key's limit is used up. */
 const COUNTED = ['200', '304', '400', '429'];
 
 const REQUEST_ID = {

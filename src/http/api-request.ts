@@ -36,11 +36,11 @@ export interface ApiRequest extends Request {
   /** What came of it, if it was answered with a stream. */
   stream?: StreamOutcome;
   apiKey?: Caller;
-  /** What it was answered with when it failed: for the log. */
+  /** What it was answered with when it failed: for log and metrics. */
   problem?: ProblemCode;
-  /** Why the key was refused: for the log alone. */
+  /** Why the key was refused: for log and metrics, never for the caller. */
   authFailure?: string;
-  /** What the answer was made from: for the log. */
+  /** What the answer was made from: for log and metrics. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
 }
 

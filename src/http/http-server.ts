@@ -48,7 +48,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     this.httpServer = this.createServer(false);
   }
 
-  /** Always given a host and, by Nest, a callback. */
+  /** Our server passes the host, and Nest adds the callback. */
   override listen(port: string | number, ...[host, callback]: unknown[]): Server {
     const options = { port: Number(port), host: String(host), backlog: BACKLOG };
     return (this.httpServer as Server).listen(options, callback as () => void);
@@ -66,7 +66,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     return this.operators;
   }
 
-  /** As routes, from memory: methods, ranges and the figures of requests are then as everywhere else. */
+  /** Makes a route of each file, so that our checks of methods, headers and metrics hold for it. */
   override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
     for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
       const body = readFileSync(join(directory, name));

@@ -13,7 +13,7 @@ import { findRoute } from './routes.js';
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
 
-/** Refuses a request of another origin's page, after the CORS middleware has set what lets the page see why. */
+/** Sends the 503 of a refused request after CORS has set its headers, so that a page of another origin can read it. */
 export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
   if (request.isRefused) throw OVERLOADED;
   next();

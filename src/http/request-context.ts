@@ -11,7 +11,7 @@ const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
-/** First step of every request: finds its id and its query as sent, and refuses what a proxy could read differently. */
+/** First step in Express: finds a request's id and its query as sent, and refuses what a proxy could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
   const { path, query } = splitTarget(request.url);
   request.rawQuery = readQuery(query);

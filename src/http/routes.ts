@@ -15,7 +15,7 @@ export function findRoute(app: Express, path: string): Layer['route'] {
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
-/** Refuses what CORS would answer, by whatever path: a preflight for one that there is not. */
+/** 404 for a preflight of an unknown path, which the CORS middleware would answer with 204. */
 export function preflightCheck(app: Express) {
   return ({ method, path }: Request, _response: Response, next: NextFunction): void => {
     if (method === 'OPTIONS' && !findRoute(app, path)) throw notFound();

@@ -65,7 +65,7 @@ export class PageReader {
         for (const { reject } of lookups) reject(error);
         return;
       }
-      // One that is slow must not make the others fail, nor may a server that is lost make all fail early.
+      // Each is read again alone, so that a slow look-up makes no other one fail.
       this.apartUntil = performance.now() + APART_FOR_MS;
       const timeLeft = READ_BUDGET_MS.markets - budgetMs;
       for (const lookup of lookups) void this.send([lookup], timeLeft);

@@ -15,9 +15,8 @@ const LAST_OFFER_MS = 1_000;
 
 /**
  * Writes lines to a file descriptor that does not block, those of some milliseconds in one go; what
- * a full pipe does not take is offered again. So a slow reader never holds up requests, and a stopped one not
- * even the end of the process, which offers the rest at once. Only SIGKILL, or a crash of Node itself, costs
- * the lines of the last milliseconds.
+ * a full pipe does not take is offered again. So a slow reader never holds up requests, and a stopped one the end of
+ * the process for a second at most. Lines are lost by SIGKILL, by a disk that is full, and by a reader who has stopped.
  *
  * pino's own destinations were tried: on such a pipe the synchronous one stops the event loop, the other
  * sleeps 100 ms at each full pipe (some 640 kB a second); on one that blocks the process can't end.

@@ -1,7 +1,7 @@
-/** Not installed with the service: only who traces needs them. */
+/** Only who traces needs the first and the last: they are not installed with the service. */
 const PACKAGES = ['sdk-node', 'api', 'instrumentation-mongodb'] as const;
 
-/** Only its types are sure to be here, since prom-client brings them. */
+/** Its types are always here, since prom-client brings the package. */
 export type Api = typeof import('@opentelemetry/api');
 
 export interface Sdk {

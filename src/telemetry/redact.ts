@@ -7,7 +7,7 @@ const CREDENTIALS = /\b((?:mongodb(?:\+srv)?|rediss?):\/\/)[^\s"]*@/gi;
  * into their messages what they please.
  */
 export function redact(text: string): string {
-  // Two searches for plain text cost less than two expressions, and nearly every line ends here.
+  // Nearly every line ends here, by a search that costs less than the two below.
   if (!/mos|:\/\//i.test(text)) return text;
   return text.replace(KEY, 'mos_[redacted]').replace(CREDENTIALS, '$1[redacted]@');
 }

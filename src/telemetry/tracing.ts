@@ -50,7 +50,7 @@ export async function stopTracing(): Promise<void> {
 
 /**
  * Makes a span of each request, where tracing was started. Our own rather than the HTTP instrumentation's,
- * which records the URL, query and key included: of what a caller wrote nothing gets in but a trace id.
+ * which records the URL, query and key included. What a caller wrote gets in as trace id and request id alone.
  */
 export function traceRequests(api = started?.api) {
   if (!api) return undefined;

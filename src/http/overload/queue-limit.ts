@@ -3,8 +3,8 @@ import type { HttpLimits } from '../http-limits.js';
 /** A queue that lasts longer is no burst: its limit is computed anew after each such period. Milliseconds. */
 const PERIOD_MS = 350;
 
-/** Refusing many requests lowers the rate for a while. So in each period it may fall to this share at most. */
-const EARLIER = 0.8;
+/** The rate falls to no less than this share of it in a period, since refusing many requests lowers it for a while. */
+const RATE_SHARE_MIN = 0.8;
 
 /** How many requests may wait: as many as are served in time at the present rate. Times in monotonic milliseconds. */
 export class QueueLimit {
@@ -29,7 +29,7 @@ export class QueueLimit {
       this.rate = 0;
       this.limit = queueMax;
     } else if (elapsed >= PERIOD_MS) {
-      this.rate = Math.max(this.served / elapsed, this.rate * EARLIER);
+      this.rate = Math.max(this.served / elapsed, this.rate * RATE_SHARE_MIN);
       this.limit = Math.min(Math.max(queueMin, this.rate * servedWithinMs), queueMax);
     } else {
       return this.limit;

@@ -23,7 +23,7 @@ export class TimeSlices {
     setImmediate(this.begin);
   }
 
-  /** Whether the slice at hand has time left. Until its work begins, it is the time in which sockets are read. */
+  /** Whether the present slice has time left; before its work begins, whether the reading of sockets has. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
   }

@@ -14,7 +14,7 @@ const ANSWERS_MAX = 64;
 /** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
   readonly key: string;
-  /** Every change after this cluster time was applied to it, and noted when it was. */
+  /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, Answer>();
   private readonly bodies = new Map<string, Buffer>();

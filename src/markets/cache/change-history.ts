@@ -16,11 +16,11 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** All changes after it are noted, except those before `unknownAt`. */
+  /** All changes after it are noted; of scopes that were not in memory at `unknownAt`, all changes after that. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;
-  /** The last change that may have concerned scopes which it did not name. Scopes in memory are noted all the same. */
+  /** The last change of which only the scopes in memory could be noted. */
   private unknownAt: Timestamp | undefined;
 
   /** Begins anew at a position. Earlier changes may be noted later. */

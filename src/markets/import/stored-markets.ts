@@ -43,7 +43,7 @@ export async function findStored(
  * @param isLarge the command would be too long with the market in it twice: it is not compared
  */
 export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
-  // A list is equal to a value, for a filter, if it holds it.
+  // `$ne` does not find a list that holds the value, so lists are found by their type.
   const $or = contentFields.flatMap(({ name, kind }) => [
     { [name]: { $ne: fields[name] } },
     ...(kind === 'list' ? [] : [{ [name]: { $type: 'array' } }]),

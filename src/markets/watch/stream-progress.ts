@@ -54,7 +54,7 @@ export class StreamProgress {
     else if (this.pending) this.tellChanges(this.pending);
   }
 
-  /** Says up to when the client knows everything. While changes are held back, that is the last time before them. */
+  /** Says up to when the client knows everything: while changes are held back, up to the last moment before them. */
   tellCurrent(): void {
     const { groups, provenAt } = this.context;
     const { watch } = this.options;

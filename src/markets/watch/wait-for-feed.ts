@@ -36,7 +36,7 @@ export async function waitForFeed(
     const { isStarting } = feed;
     const { state, lateBecause } = feed.standing;
     if (!isStarting && state === 'blind') return false;
-    // What a current feed does not reach soon is in the future: who waits for it keeps others from being answered.
+    // A position that a current feed does not reach soon is in the future. Waiting for it would take a place from others.
     if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;

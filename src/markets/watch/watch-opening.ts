@@ -54,7 +54,7 @@ export class WatchOpening {
     return changesUnavailable('blind');
   }
 
-  /** What was asked for last is dropped last: if some of it is gone, it does not fit into memory. */
+  /** Scopes that were asked for last are dropped last: if one of these is gone, WATCH_MAX_MB is too small for all. */
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
     const hasRoom = this.watched.makeRoom();
     const { keys } = question.watch;
