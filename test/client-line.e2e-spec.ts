@@ -1,12 +1,18 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MarketsClient } from '../clients/typescript/src/client.js';
 import { hedge } from '../clients/typescript/src/hedge.js';
 import { streamEvents } from '../clients/typescript/src/line.js';
 import { ConnectionLost, MarketsProblem } from '../clients/typescript/src/problem.js';
+import { readEvents } from '../clients/typescript/src/server-sent-events.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
 import { sleep } from '../clients/typescript/src/waiting.js';
+import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { Watch } from '../clients/typescript/src/watch.js';
+import { until } from './until.js';
 
 afterEach(() => {
   jest.useRealTimers();
@@ -109,4 +115,58 @@ describe('a stream', () => {
     expect(end).toMatchObject({ name: 'ConnectionLost' });
     await next;
   });
+});
+
+it('characters of several bytes may come in pieces', async () => {
+  const bytes = new TextEncoder().encode('data: "Höhe ⚽"\n\n');
+  const pieces = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  const events: unknown[] = [];
+  for await (const event of readEvents(pieces)) events.push(event);
+  expect(events).toMatchObject([{ data: '"Höhe ⚽"' }]);
+});
+
+it('a wait leaves nothing behind at its signal', async () => {
+  const { signal } = new AbortController();
+  await sleep(1, signal);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+it('a reset takes the place of news that were not taken yet', async () => {
+  const events = new WatchEvents();
+  for (const [reset, id] of [
+    [false, 'before'],
+    [true, 'after'],
+  ] as const) {
+    const group = { fixtureId: 'f', reset, changed: [{ _id: id }], removed: [] };
+    events.groups([group]);
+  }
+  const { value } = await events.next();
+  expect(value).toMatchObject({ reset: true, changed: [{ _id: 'after' }] });
+});
+
+it('what can not be applied is asked for anew as a whole', async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer(({ url }, response) => {
+    asked.push(url);
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    response.write('event: current\nid: c1\ndata: {"ageMs":1}\n\n');
+    response.write('event: changes\nid: c2\ndata: {"data":[{"fixtureId":"other"}]}\n\n');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = new MarketsClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k' });
+  const watch = client.watch({ fixtureId: 'f' });
+  try {
+    await until(() => asked.length > 1);
+    expect(asked[1]).not.toContain('since');
+  } finally {
+    watch.close();
+    server.closeAllConnections();
+    server.close();
+  }
 });

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { DATA_HEADERS } from '../src/http/response-headers.js';
 import { Random } from './coherence/random.js';
 import { testDatabaseUri } from './mongo.js';
+import { sendRaw } from './raw-http.js';
 import { startProcess, type ServiceProcess } from './services.js';
 
 /** Printed when the service fails: `FUZZ_SEED=… npm run jest -- test/connection-fuzz` asks the same again. */
@@ -36,6 +38,13 @@ it.each([
     socket.resetAndDestroy();
   }
   await expectAlive();
+});
+
+it('sends what is refused by the parser with the same headers as all data', async () => {
+  const [answer] = await sendRaw(service.port, 'nonsense\r\n\r\n');
+  expect(answer?.status).toBe(400);
+  for (const [name, value] of Object.entries(DATA_HEADERS))
+    expect(answer?.headers.get(name.toLowerCase())).toBe(value);
 });
 
 it('does not wait long for a refused client to leave', async () => {

@@ -442,6 +442,10 @@ describe('markets import', () => {
       return importing;
     }
 
+    function validate(validator: object) {
+      return other.db().command({ collMod: 'markets', validator });
+    }
+
     it('changes a market that somebody else makes', async () => {
       const record = aRecord();
       const { provider, eventId, marketId } = record;
@@ -453,6 +457,27 @@ describe('markets import', () => {
       expect(await collection.find().toArray()).toEqual([
         { ...record, _id: expect.anything(), feed: 7, updatedAt: expect.any(Date) },
       ]);
+    });
+
+    it('says what MongoDB refuses of a market that somebody else has removed', async () => {
+      const record = aRecord();
+      await importTo(mongod.uri, ['-'], ndjson(record));
+      await validate({ name: { $ne: 'Forbidden' } });
+      const forbidden = { ...record, name: 'Forbidden' };
+      const result = await importWhile('hangDuringBatchUpdate', [forbidden], async () => {
+        await collection.deleteOne({ marketId: record.marketId });
+      });
+      await validate({});
+      expect(result).toMatchObject({ code: 1, report: counts({ read: 1, rejected: 1 }) });
+    });
+
+    it('waits for a majority, whatever the connection string says', async () => {
+      await other.db().command({ profile: 2 });
+      await importTo(`${mongod.uri}&w=1`, ['-'], ndjson(aRecord()));
+      await other.db().command({ profile: 0 });
+      const profile = other.db().collection('system.profile');
+      const inserts = await profile.find({ op: 'insert', ns: /\.markets$/ }).toArray();
+      expect(inserts.map(({ command }) => command.writeConcern)).toEqual([{ w: 'majority' }]);
     });
 
     it('finds out what somebody else makes of stored markets', async () => {

@@ -198,6 +198,12 @@ describe('keys rotate', () => {
   });
 });
 
+it('keys list tells a key without limits from one with the default ones', async () => {
+  const { id } = await create('--rate-limit', '0', '--streams', '0');
+  const { text } = await run('list');
+  expect(text.split('\n').find((line) => line.startsWith(id))).toMatch(/never\s+0\s+0$/);
+});
+
 async function endOf(id: string): Promise<number> {
   const shown = (await run<Shown[]>('list')).json;
   return Date.parse(shown.find((each) => each.id === id)?.expiresAt ?? '');

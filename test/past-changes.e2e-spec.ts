@@ -1,12 +1,14 @@
 import { expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from '../src/app.setup.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
+import { Watch } from '../src/markets/watch/watch.js';
 import { createLogger } from '../src/telemetry/logger.js';
-import { collect } from './app.js';
+import { collect, createTestApp } from './app.js';
 import { testDatabaseUri } from './mongo.js';
 import { until } from './until.js';
 
@@ -24,5 +26,19 @@ it('reads the recent past when the connection for it is made after the feed’s 
     expect(logged.filter((line) => line.includes('is not known'))).toEqual([]);
   } finally {
     await app.close();
+  }
+});
+
+it('is known for ten minutes after a restart: a cursor of eight minutes ago costs no reset', async () => {
+  // No collection is made: that would cost one.
+  const service = await createTestApp({ dbInit: false });
+  try {
+    const position = new Timestamp({ t: Math.floor(Date.now() / 1_000) - 500, i: 0 });
+    const collection = `${service.database.connection.name}.markets`;
+    const since = new Watch([{ eventId: 'e' }], {}, collection).cursorAt(position);
+    const path = `/v1/markets/changes?eventId=e&since=${since}`;
+    await until(async () => (await service.get(path)).body.data?.length === 0, 8_000);
+  } finally {
+    await service.close();
   }
 });

@@ -36,10 +36,13 @@ async function sessions(): Promise<number> {
   return status['logicalSessionRecordCache'].activeSessionsCount;
 }
 
-async function connectionsInUse(): Promise<number> {
+async function figure(pattern: RegExp): Promise<number> {
   const { text } = await service.getOpen('/metrics').expect(200);
-  return Number(/^mongodb_pool_connections_in_use (\d+)$/m.exec(text)?.[1]);
+  return Number(pattern.exec(text)?.[1]);
 }
+
+const connectionsInUse = () => figure(/^mongodb_pool_connections_in_use (\d+)$/m);
+const connectionsClosed = () => figure(/^mongodb_pool_connections_closed_total (\d+)$/m);
 
 describe('a read', () => {
   afterEach(mend);
@@ -65,8 +68,8 @@ describe('a read', () => {
 
   it.each([175, 239, 246])('survives that there is no snapshot for once: %i', async (errorCode) => {
     const data = { failCommands: ['aggregate'], errorCode };
-    // One of the snapshot, and one of the pass in its place.
-    await setFailCommand(mongod, { times: 2 }, data);
+    // Four times one of the snapshot, and one of the pass in its place.
+    await setFailCommand(mongod, { times: 8 }, data);
     const { body } = await service.get(`${PATH}/any-${errorCode}`).expect(200);
     expect(body.data).toEqual([]);
   });
@@ -82,6 +85,15 @@ describe('a read', () => {
     // The driver does not know its server again before the next heartbeat.
     const next = await service.get(`${PATH}/cut`);
     expect(new Set([...answers, next].map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('that is too slow does not cost its connection', async () => {
+    await store(service.database.connection, aMarket({ fixtureId: 'slow' }));
+    const before = await connectionsClosed();
+    const slow = { find: 'markets', filter: { $where: 'sleep(3000) || true' } };
+    const read = service.database.read(900, (attempt) => attempt.rows(slow));
+    await expect(read).rejects.toMatchObject({ code: 'database_timeout' });
+    expect(await connectionsClosed()).toBe(before);
   });
 
   it('gives its session back', async () => {

@@ -55,6 +55,8 @@ it('defaults are values that the settings may be given', async () => {
 
 it('all origins are allowed alone, or some by their names', () => {
   expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
+  const two = ['https://a.example', 'https://b.example'];
+  expect(loadConfig({ CORS_ORIGINS: two.join(', ') }).corsOrigins).toEqual(two);
   expect(() => loadConfig({ CORS_ORIGINS: '*,https://example.com' })).toThrow('CORS_ORIGINS must');
 });
 

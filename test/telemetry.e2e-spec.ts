@@ -20,6 +20,7 @@ import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
 import { until } from './until.js';
 
@@ -433,6 +434,18 @@ describe('the log', () => {
       await quiet.app.close();
     }
   });
+});
+
+it('a trace holds nothing of the baggage that a caller sends along', async () => {
+  const recorded = new RecordedSpans();
+  const service = await createTestApp({}, { tracing: recorded.api });
+  try {
+    await service.get('/v1/markets/market/fixture/f').set('baggage', 'user=somebody').expect(200);
+    expect(recorded.spans.length).toBeGreaterThan(0);
+    expect(JSON.stringify(recorded.spans)).not.toContain('somebody');
+  } finally {
+    await service.close();
+  }
 });
 
 it('a fault that nobody caught ends the process, though there is more to do', () => {

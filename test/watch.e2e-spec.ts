@@ -14,6 +14,7 @@ import { PastChanges } from '../src/markets/watch/past-changes.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { Watch } from '../src/markets/watch/watch.js';
+import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -46,10 +47,15 @@ async function stored(...wishes: Partial<Market>[]) {
 }
 
 /** Opens a stream once the service knows all that is written, so that it tells nothing twice. */
-async function open(query: string, headers = {}, key = service.key): Promise<StreamClient> {
-  const url = `${service.url}/v1/markets/stream?${query}`;
+async function open(
+  query: string,
+  headers = {},
+  key = service.key,
+  of = service,
+): Promise<StreamClient> {
+  const url = `${of.url}/v1/markets/stream?${query}`;
   for (;;) {
-    await told();
+    await told(of);
     const stream = await StreamClient.open(url, { 'X-API-Key': key, ...headers });
     streams.push(stream);
     // While the feed is late on a busy machine, a stream is refused.
@@ -137,6 +143,13 @@ describe('GET /v1/markets/changes', () => {
     const { data, meta } = await changes(`${query}&since=${first.meta.cursor}`);
     expect(data).toEqual([{ eventId, reset: false, changed, removed: [two?._id] }]);
     expect((await changes(`${query}&since=${meta.cursor}`)).data).toEqual([]);
+  });
+
+  it('goes on from a cursor of the same ids in another order', async () => {
+    const [eventId, fixtureId] = [randomUUID(), randomUUID()];
+    const cursor = await lastingCursor(`eventId=${eventId}&fixtureId=${fixtureId}`);
+    const { data } = await changes(`fixtureId=${fixtureId}&eventId=${eventId}&since=${cursor}`);
+    expect(data).toEqual([]);
   });
 
   it('tells of markets whose ids are UUIDs, as of any', async () => {
@@ -419,6 +432,16 @@ describe('GET /v1/markets/stream', () => {
     expect(change.data.data).toEqual([{ eventId, reset: false, changed: [], removed: [one?._id] }]);
   });
 
+  it('keeps its markets, however long ago it was opened', async () => {
+    const eventId = randomUUID();
+    await stored({ eventId });
+    const stream = await open(`eventId=${eventId}`);
+    await stream.named('current');
+    service.app.get(WatchedScopes).expire(performance.now() + 3_600_000);
+    await markets().updateOne({ eventId }, { $set: { name: 'much later' } });
+    expect((await stream.event(tells('much later'))).event).toBe('changes');
+  });
+
   it('goes on with a reset after a drop', async () => {
     const eventId = randomUUID();
     await stored({ eventId });
@@ -486,8 +509,9 @@ describe('a stream that is refused', () => {
   it('is any of a key that may have none', async () => {
     const { key } = await service.app.get(ApiKeysService).create({ name: 'none', streams: 0 });
     const refused = service.getOpen('/v1/markets/stream?eventId=a').set('X-API-Key', key);
-    const { body } = await refused.timeout(2_000).expect(429);
+    const { body, headers } = await refused.timeout(2_000).expect(429);
     expect(body.code).toBe('too_many_streams');
+    expect(headers['retry-after']).toMatch(/^[1-9]\d*$/);
   });
 
   it.each([
@@ -516,6 +540,21 @@ describe('a stream that is refused', () => {
     expect((await open(query, {}, key)).response.statusCode).toBe(200);
     // Those of earlier tests are closing.
     await until(() => service.app.get(StreamHub).count === 1);
+  });
+
+  it('is one that was prepared while the process began to shut down', async () => {
+    const hub = service.app.get(StreamHub);
+    jest.spyOn(service.app.get(WatchOpening), 'open').mockImplementationOnce(async () => {
+      hub.isDraining = true;
+      return undefined;
+    });
+    try {
+      const refused = service.get('/v1/markets/stream?eventId=a').timeout(2_000);
+      expect((await refused.expect(503)).body.code).toBe('overloaded');
+    } finally {
+      hub.isDraining = false;
+      jest.restoreAllMocks();
+    }
   });
 
   it('is one more than the process may have, or any where there is no room', async () => {
@@ -589,8 +628,7 @@ describe('a stream ends', () => {
 
   it('when the process shuts down, as its last word', async () => {
     const other = await restart();
-    const headers = { 'X-API-Key': other.key };
-    const stream = await StreamClient.open(`${other.url}/v1/markets/stream?eventId=a`, headers);
+    const stream = await open('eventId=a', {}, other.key, other);
     await stream.named('current');
     await other.app.get(StreamHub).drain();
     await stream.over();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { Redis, ReplyError } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { RedisCounter } from './redis-counter.js';
 
@@ -32,6 +32,23 @@ it('lets a Redis that has answered keep its connection', async () => {
 
   expect(await counter.add('a key', 1)).toEqual({ used: 1, msLeft: 60_000 });
   jest.advanceTimersByTime(60_000);
+
+  expect(cut).not.toHaveBeenCalled();
+});
+
+it('looks for a Redis that is away once a second at least', () => {
+  const { retryStrategy } = new RedisCounter('redis://127.0.0.1:1')['redis'].options;
+  expect([1, 1_000_000].map((attempt) => retryStrategy?.(attempt))).toEqual([50, 1_000]);
+});
+
+it('lets a Redis that refuses keep its connection', async () => {
+  const failure = new ReplyError('OOM command not allowed');
+  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockRejectedValue(failure);
+  const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
+  const counter = new RedisCounter('redis://127.0.0.1:1');
+  counter['redis'].status = 'ready';
+
+  expect(await counter.add('a key', 1)).toBeUndefined();
 
   expect(cut).not.toHaveBeenCalled();
 });

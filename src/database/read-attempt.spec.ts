@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
-import { ReadPreference, type ClientSession, type Db } from 'mongodb';
+import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
+import { testDatabaseUri } from '../../test/mongo.js';
 import { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
@@ -16,4 +17,22 @@ it('frees a cursor on the server that has it', () => {
     expect.objectContaining({ killCursors: 'markets' }),
     expect.objectContaining({ readPreference }),
   );
+});
+
+it('reads in a transaction, whatever write concern the connection string has', async () => {
+  const client = await MongoClient.connect(`${testDatabaseUri()}&w=0`);
+  try {
+    const topology = new Topology();
+    const session = client.startSession({ causalConsistency: false });
+    const { signal } = new AbortController();
+    const readPreference = ReadPreference.primary;
+    const options = { session, readPreference, signal, enableUtf8Validation: false };
+    const attempt = new ReadAttempt(client.db(), options, performance.now() + 5_000, topology);
+    const rows = jest.spyOn(attempt, 'rows');
+    for (let pass = 0; pass < 4; pass += 1) rows.mockResolvedValueOnce([{ pass }]);
+    expect(await attempt.rowsOfOneState({ find: 'markets' })).toEqual([]);
+    await session.endSession();
+  } finally {
+    await client.close();
+  }
 });

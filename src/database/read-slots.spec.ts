@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ReadSlots } from './read-slots.js';
 
 it('gives a slot to the next, though one who waited for it has given up', async () => {
@@ -21,4 +22,12 @@ it('gives a slot back whatever became of the read', async () => {
   const slots = new ReadSlots(1);
   await expect(slots.run(20, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
   await expect(slots.run(20, () => Promise.resolve('read'))).resolves.toBe('read');
+});
+
+it('does not take the wait for a slot for the time of a read', async () => {
+  const slots = new ReadSlots(1);
+  await Promise.all(Array.from({ length: 20 }, () => slots.run(10_000, () => delay(10))));
+  const held = slots.run(1_000, () => delay(20));
+  await expect(slots.run(100, () => Promise.resolve('read'))).resolves.toBe('read');
+  await held;
 });

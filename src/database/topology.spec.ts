@@ -34,3 +34,16 @@ it.each([
 ])('of $members members $reached can be read: $readable', ({ members, reached, readable }) => {
   expect(topologyOf(members, reached).readable).toBe(readable);
 });
+
+it('knows of a primary that one secondary alone names', () => {
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  const named = ['a:1', null].map((primary, index) => [
+    `member-${index}`,
+    { type: 'RSSecondary', primary },
+  ]);
+  const servers = new Map(named as [string, object][]);
+  client.emit('topologyDescriptionChanged', { newDescription: { servers } });
+  expect(topology.secondariesNamePrimary).toBe(true);
+});

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { expectDownloadHost } from './memory-server.js';
 import { keptMongod } from './mongod-wheel.js';
 import { findMongod } from './find-mongod.js';
 
@@ -29,6 +30,15 @@ async function program(path: string, version = '7.0.1'): Promise<string> {
   await writeFile(path, `#!/bin/sh\necho "db version v${version}"\n`, { mode: 0o755 });
   return path;
 }
+
+test('an empty XDG_CACHE_HOME counts as unset', () => {
+  expect(keptMongod({ HOME: '/h', XDG_CACHE_HOME: '' })).toBe(keptMongod({ HOME: '/h' }));
+});
+
+test('behind a proxy the download host need not answer directly', async () => {
+  const proxied = expectDownloadHost({ ...env, HTTPS_PROXY: 'http://proxy' });
+  await expect(proxied).resolves.toBeUndefined();
+});
 
 describe('findMongod', () => {
   test('takes the program that MONGOMS_SYSTEM_BINARY names before any other', async () => {

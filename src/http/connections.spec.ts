@@ -1,7 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { watchConnections } from './connections.js';
 
 it('leaves an answer under way alone when the server closes', async () => {
@@ -17,4 +17,18 @@ it('leaves an answer under way alone when the server closes', async () => {
   server.close();
   underWay?.end(' two');
   expect(await answer.text()).toBe('one two');
+});
+
+it('forgets connections that are closed', async () => {
+  const server = createServer();
+  watchConnections(server, 1_000);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  client.destroy();
+  await once(socket, 'close');
+  const destroy = jest.spyOn(socket, 'destroy');
+  server.close();
+  server.closeIdleConnections();
+  expect(destroy).not.toHaveBeenCalled();
 });

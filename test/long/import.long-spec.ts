@@ -41,6 +41,19 @@ describe('markets import', () => {
     }
   }, 60_000);
 
+  it('changes a market of several megabytes', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const runner = { runnerId: 'r', name: 'n', price: 1 };
+      const record = aRecord({ runners: Array.from({ length: 180_000 }, () => runner) });
+      await importTo(mongod.uri, ['-'], ndjson(record));
+      const again = await importTo(mongod.uri, ['-'], ndjson({ ...record, name: 'Other' }));
+      expect(again).toMatchObject({ code: 0, report: counts({ read: 1, updated: 1 }) });
+    } finally {
+      await mongod.stop();
+    }
+  }, 60_000);
+
   it('loses nothing of a feed while MongoDB is away', async () => {
     const mongod = await TestMongod.start();
     try {

@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
-import { MongoBulkWriteError, type BulkWriteResult } from 'mongodb';
+import { MongoBulkWriteError, MongoNetworkError, type BulkWriteResult } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { onceMongodbIsThere } from './once-mongodb-is-there.js';
 import type { Progress } from './progress.js';
 
@@ -28,4 +29,15 @@ it('does not write again what MongoDB refuses', async () => {
   const { signal } = new AbortController();
   const work = () => Promise.reject(refused);
   await expect(onceMongodbIsThere(work, signal, progress)).rejects.toBe(refused);
+});
+
+it('gives up at the signal', async () => {
+  const stop = new AbortController();
+  const away = new MongoNetworkError('away');
+  const work = async () => {
+    stop.abort();
+    throw away;
+  };
+  const done = onceMongodbIsThere(work, stop.signal, progress);
+  await expect(Promise.race([done, delay(1_000)])).rejects.toBe(away);
 });
