@@ -438,13 +438,13 @@ describe('the log', () => {
 
 it('a trace holds nothing of the baggage that a caller sends along', async () => {
   const recorded = new RecordedSpans();
-  const service = await createTestApp({}, { tracing: recorded.api });
+  const traced = await createTestApp({}, { tracing: recorded.api });
   try {
-    await service.get('/v1/markets/market/fixture/f').set('baggage', 'user=somebody').expect(200);
+    await traced.get('/v1/markets/market/fixture/f').set('baggage', 'user=somebody').expect(200);
     expect(recorded.spans.length).toBeGreaterThan(0);
     expect(JSON.stringify(recorded.spans)).not.toContain('somebody');
   } finally {
-    await service.close();
+    await traced.close();
   }
 });
 

@@ -51,7 +51,7 @@ export class WatchOpening {
       if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered'))
         return changesUnavailable('unordered');
     }
-    return changesUnavailable('blind');
+    return changesUnavailable('outdated');
   }
 
   /** Scopes that were asked for last are dropped last: if one of these is gone, WATCH_MAX_MB is too small for all. */

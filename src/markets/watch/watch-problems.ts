@@ -38,6 +38,7 @@ function tooMuch(scope: Scope, detail: string): Problem {
 /** Why memory can't tell changes. */
 const UNAVAILABLE = {
   blind: 'MongoDB tells no changes at present',
+  outdated: 'Some markets change faster than they can be read',
   unordered:
     'Some ids, of those asked for or of the markets found, are of a kind that can’t be streamed',
 };
