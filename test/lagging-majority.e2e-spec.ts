@@ -55,6 +55,8 @@ describe('while a majority of the members lacks what the primary has', () => {
     }));
     await markets.insertMany([stored, ...large, ...long], { writeConcern: { w: 'majority' } });
     await until(async () => (await feed()).state === 'current' && (await hits()) > 0);
+    // Transactions are slowed down in one test alone.
+    await setTargetLag(3_600);
     secondary = 1 - (await primaryOf(mongod));
     await mongod.kill('SIGKILL', secondary);
   }, START_MS);

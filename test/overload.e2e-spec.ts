@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AppOptions } from '../src/app.setup.js';
 import { HTTP_LIMITS, type HttpLimits } from '../src/http/http-limits.js';
+import { TimeSlices } from '../src/http/overload/time-slices.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { collectGarbage } from './collect-garbage.js';
@@ -145,6 +146,14 @@ it('serves a crowd of two hundred that came during a pause', async () => {
   pause();
   const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
   expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
+});
+
+it('does work in shorter pieces while clients connect', async () => {
+  const connected = jest.spyOn(TimeSlices.prototype, 'connected');
+  const [socket] = await openSockets(server(), 1);
+  socket?.destroy();
+  expect(connected).toHaveBeenCalledTimes(1);
+  jest.restoreAllMocks();
 });
 
 it('keeps nothing of an answer that is over', async () => {

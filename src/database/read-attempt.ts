@@ -8,6 +8,9 @@ import type { Topology } from './topology.js';
 /** So many passes look for one state, before a transaction does. */
 const PASSES_MAX = 4;
 
+/** Documents of a short pass: after 1,000 index entries MongoDB always lets writers in. */
+const SHORT_MAX = 500;
+
 interface CommandOptions {
   readonly session: ClientSession;
   readonly readPreference: ReadPreference;
@@ -60,15 +63,19 @@ export class ReadAttempt {
   }
 
   /**
-   * All that a command finds in one state of the primary, though a majority may lack it. It is read until two passes
-   * agree, and after four that don't in a transaction (decision 2 says why not at once). On a standalone server, and
-   * on secondaries, it is read in one pass.
+   * All that a command finds in one state of the primary, though a majority may lack it. What is short is read until
+   * two passes agree; what is long, or differs four times, is read in a transaction (decision 2 says why not all). On a
+   * standalone server, and on secondaries, it is read in one pass.
+   * @param countOf how many documents a pass went over, by its rows
    */
-  async rowsOfOneState(command: Document): Promise<Document[]> {
+  async rowsOfOneState(
+    command: Document,
+    countOf: (rows: readonly Document[]) => number = ({ length }) => length,
+  ): Promise<Document[]> {
     const { session, readPreference } = this.options;
     let rows = await this.rows(command);
     if (!this.topology.hasSnapshots || !this.isOfPrimary || session.inTransaction()) return rows;
-    for (let passes = 1; passes < PASSES_MAX; passes += 1) {
+    for (let passes = 1; passes < PASSES_MAX && countOf(rows) <= SHORT_MAX; passes += 1) {
       const before = rows;
       rows = await this.rows(command);
       if (isDeepStrictEqual(rows, before)) return rows;

@@ -86,6 +86,7 @@ export class HttpServerAdapter extends ExpressAdapter {
       request.fromOperator = forOperators;
       this.incoming.receive(request, response);
     };
-    return createNodeServer(this.messages, this.httpOptions, receive);
+    const server = createNodeServer(this.messages, this.httpOptions, receive);
+    return server.on('connection', () => this.incoming.admission.connected());
   }
 }

@@ -38,7 +38,7 @@ export interface HttpOptions {
 export class IncomingRequests {
   /** Requests on each connection that wait for the answer to an earlier one. */
   private readonly pipelined = new WeakMap<Socket, number>();
-  private readonly admission: Admission;
+  readonly admission: Admission;
 
   constructor(
     private readonly app: Express,

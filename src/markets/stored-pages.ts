@@ -95,7 +95,7 @@ export class StoredPages {
   private async readInOnePass({ match, query }: Lookup, attempt: ReadAttempt): Promise<StoredPage> {
     const total = { $group: { ...totalOf(0).$group, ids: { $push: '$_id' } } };
     const facets = { markets: [...pageStages(query), SHOWN_FIELDS], total: [total] };
-    const rows = await attempt.rowsOfOneState({
+    const command = {
       aggregate: MARKETS,
       pipeline: [
         match,
@@ -107,7 +107,9 @@ export class StoredPages {
         { $replaceRoot: { newRoot: '$rows' } },
       ],
       cursor: { batchSize: TAKE_MAX + 1 },
-    });
+    };
+    // The total is the last row.
+    const rows = await attempt.rowsOfOneState(command, (read) => read.at(-1)?.['itemCount'] ?? 0);
     return pagesOf(rows, 1)[0] ?? NO_MARKETS;
   }
 }

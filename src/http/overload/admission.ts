@@ -26,6 +26,11 @@ export class Admission {
     this.queueLimit = new QueueLimit(limits);
   }
 
+  /** To be told of each new connection: others may wait to be taken. */
+  connected(): void {
+    this.slices.connected();
+  }
+
   /** @param request its `startedAt` is when it began to wait */
   admit(request: ApiRequest, response: Response): void {
     const now = request.startedAt;

@@ -5,11 +5,15 @@ const SLICE_MS = 5;
 const TIMES_READING = 3;
 const LONGEST_SLICE_MS = 60;
 
+/** While clients connect, a slice waits so long: the event loop takes one connection each time it reads the sockets. */
+const CONNECTING_MS = 5;
+
 /** Does work in slices, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
 export class TimeSlices {
   private isRequested = false;
   private readingSince = 0;
   private endsAt = 0;
+  private isConnecting = false;
 
   /** @param workOnce does one piece of work; false when there is none for now */
   constructor(private readonly workOnce: () => boolean) {}
@@ -23,6 +27,12 @@ export class TimeSlices {
     setImmediate(this.begin);
   }
 
+  /** To be told of each new connection: more may wait. */
+  connected(): void {
+    this.isConnecting = true;
+    this.endsAt = 0;
+  }
+
   /** Whether the present slice has time left; before its work begins, whether the reading of sockets has. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
@@ -30,8 +40,15 @@ export class TimeSlices {
 
   private readonly begin = (): void => {
     const now = performance.now();
-    const read = TIMES_READING * (now - this.readingSince);
-    this.endsAt = now + Math.min(Math.max(SLICE_MS, read), LONGEST_SLICE_MS);
+    const readMs = now - this.readingSince;
+    const { isConnecting } = this;
+    this.isConnecting = false;
+    if (isConnecting && readMs < CONNECTING_MS) {
+      setImmediate(this.begin);
+      return;
+    }
+    const ms = isConnecting ? SLICE_MS : Math.max(SLICE_MS, TIMES_READING * readMs);
+    this.endsAt = now + Math.min(ms, LONGEST_SLICE_MS);
     this.work();
   };
 
