@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient, ObjectId, type Collection } from 'mongodb';
-import { createTestApp, type TestApp } from './app.js';
-import { aMarket, aRunner } from './factories.js';
-import { TestMongod } from './mongo.js';
-import { idleCursors, primaryOf, writable } from './mongo-admin.js';
-import { until } from './until.js';
+import { createTestApp, type TestApp } from '../app.js';
+import { aMarket, aRunner } from '../factories.js';
+import { TestMongod } from '../mongo.js';
+import { idleCursors, primaryOf, writable } from '../mongo-admin.js';
+import { until } from '../until.js';
 
 const START_MS = 60_000;
 
