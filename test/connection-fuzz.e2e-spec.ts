@@ -10,7 +10,7 @@ import { startProcess, type ServiceProcess } from './services.js';
 
 /** Printed when the service fails: `FUZZ_SEED=… npm run jest -- test/connection-fuzz` asks the same again. */
 const SEED = Number(process.env['FUZZ_SEED'] || Date.now() % 2 ** 32);
-const CONNECTIONS = 400;
+const CONNECTIONS = 250;
 const AT_A_TIME = 40;
 
 /** After so long a client leaves, whatever it was going to send. Milliseconds. */
