@@ -12,16 +12,22 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-it('connects anew to a Redis that does not answer in time', async () => {
-  const failure = new Error('Command timed out');
+/** How a counter treats its connection when Redis has failed a request so. */
+async function cutsAfter(failure: Error) {
   jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockRejectedValue(failure);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = new RedisCounter('redis://127.0.0.1:1');
   counter['redis'].status = 'ready';
-
   expect(await counter.add('a key', 1)).toBeUndefined();
+  return cut;
+}
 
-  expect(cut).toHaveBeenCalledWith(true);
+it('connects anew to a Redis that does not answer in time', async () => {
+  expect(await cutsAfter(new Error('Command timed out'))).toHaveBeenCalledWith(true);
+});
+
+it('lets a Redis that refuses keep its connection', async () => {
+  expect(await cutsAfter(new ReplyError('OOM command not allowed'))).not.toHaveBeenCalled();
 });
 
 it('lets a Redis that has answered keep its connection', async () => {
@@ -39,16 +45,4 @@ it('lets a Redis that has answered keep its connection', async () => {
 it('looks for a Redis that is away once a second at least', () => {
   const { retryStrategy } = new RedisCounter('redis://127.0.0.1:1')['redis'].options;
   expect([1, 1_000_000].map((attempt) => retryStrategy?.(attempt))).toEqual([50, 1_000]);
-});
-
-it('lets a Redis that refuses keep its connection', async () => {
-  const failure = new ReplyError('OOM command not allowed');
-  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockRejectedValue(failure);
-  const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
-  const counter = new RedisCounter('redis://127.0.0.1:1');
-  counter['redis'].status = 'ready';
-
-  expect(await counter.add('a key', 1)).toBeUndefined();
-
-  expect(cut).not.toHaveBeenCalled();
 });
