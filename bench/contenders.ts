@@ -10,7 +10,11 @@ export const NODE_24 = process.env['NODE_24'];
 
 /** What is compared, side by side. */
 export type Contender =
-  'service' | 'service, Node 24' | 'service, cache off' | 'Nest as usual' | 'bare driver';
+  | 'service'
+  | 'service, Node 24'
+  | 'service, cache off'
+  | 'Nest as usual'
+  | 'bare driver';
 
 export const CONTENDERS: readonly Contender[] = [
   'service',

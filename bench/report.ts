@@ -1,6 +1,7 @@
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { promisify } from 'node:util';
 
 const PAGE = 'docs/performance.md';
 const PICTURES = 'docs/performance';
@@ -25,5 +26,6 @@ export async function writeBetween(marker: string, page: string, text: string): 
   const place = new RegExp(`(?<=<!-- ${marker} -->\\n).*?(?=<!-- /${marker} -->)`, 's');
   const old = await readFile(page, 'utf8');
   const written = old.replace(place, () => `\n${text}\n\n`);
-  await writeFile(page, await format(written, { ...(await resolveConfig(page)), filepath: page }));
+  await writeFile(page, written);
+  await promisify(execFile)('npx', ['oxfmt', page]);
 }

@@ -15,7 +15,8 @@ const PING_AGAIN_AFTER_MS = 200;
 export class ReadinessService {
   private shuttingDown = false;
   private lastPing:
-    { readonly at: number; readonly result: Promise<string | undefined> } | undefined;
+    | { readonly at: number; readonly result: Promise<string | undefined> }
+    | undefined;
 
   constructor(
     private readonly database: Database,
