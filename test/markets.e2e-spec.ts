@@ -8,6 +8,7 @@ import { aMarket, aRunner, store } from './factories.js';
 import { insertBroken } from './insert-broken.js';
 import { LOOKUPS, type Lookup } from './lookups.js';
 import { sendRaw } from './raw-http.js';
+import { until } from './until.js';
 
 let service: TestApp;
 
@@ -240,9 +241,18 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
 
     it('is a true test of the source', async () => {
       const path = `${lookup.route}/${newId()}`;
-      for (let times = 0; times < 3; times += 1) await service.get(path).expect(200);
+      const sourceOfAnswer = async () => {
+        await service.get(path).expect(200);
+        return sourceLogged();
+      };
+      const sources = [await sourceOfAnswer(), await sourceOfAnswer(), await sourceOfAnswer()];
+      const expected = source === 'memory' ? ['database', 'memory'] : ['database'];
 
-      expect(await sourceLogged()).toBe(source === 'memory' ? 'memory' : 'database');
+      // Memory answers nothing while a busy machine keeps the change feed late.
+      await until(
+        async () => sources.push(await sourceOfAnswer()) > 0 && sources.at(-1) === expected.at(-1),
+      );
+      expect([...new Set(sources)]).toEqual(expected);
     });
 
     it.each(['', '?page=7&take=3'])(
