@@ -57,7 +57,9 @@ it('all origins are allowed alone, or some by their names', () => {
   expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
   const two = ['https://a.example', 'https://b.example'];
   expect(loadConfig({ CORS_ORIGINS: two.join(', ') }).corsOrigins).toEqual(two);
-  expect(() => loadConfig({ CORS_ORIGINS: '*,https://example.com' })).toThrow('CORS_ORIGINS must');
+  for (const text of ['*,https://example.com', 'https://*.example.com']) {
+    expect(() => loadConfig({ CORS_ORIGINS: text })).toThrow('CORS_ORIGINS must');
+  }
 });
 
 it.each(['a.b', 'a%20b', 'a$b', 'ä'.repeat(32)])('a database can not be named %s', (name) => {

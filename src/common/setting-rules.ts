@@ -62,8 +62,9 @@ export function redisUrl(text: string): string {
   throw new SettingFault('must be a Redis URL, such as redis://host:6379/0 or rediss://host');
 }
 
+/** No part of an origin can be `*`: browsers send whole ones, which are compared as they are. */
 function isOrigin(text: string): boolean {
-  return URL.canParse(text) && new URL(text).origin === text;
+  return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text;
 }
 
 export function origins(text: string): readonly string[] {
