@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { fstatSync, statSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { CommandFailure, type Result } from './common/command.js';
@@ -40,9 +41,7 @@ export async function print(result: Result, json: boolean): Promise<void> {
 export async function deliver(result: Result, json: boolean, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   if (isNullDevice(stdout)) throw new CommandFailure('stdout leads nowhere: nobody would see it');
-  const stopped = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error));
-  });
+  const stopped = once(signal, 'abort').then(() => signal.throwIfAborted());
   const written = writeWhole(stdout, rendered(result, json)).catch((error: unknown) => {
     throw unwritten(error);
   });

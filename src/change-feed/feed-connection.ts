@@ -2,11 +2,9 @@ import { MongoClient, ReadPreference, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLoggedOut } from '../database/worth-retry.js';
-import { isLasting } from './feed-errors.js';
 import { demandProof } from './followable.js';
 
-const RETRY_AFTER_MS = 250;
-const RETRY_LASTING_AFTER_MS = 2_000;
+const RETRY_AFTER_MS = 500;
 
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
@@ -41,8 +39,7 @@ export async function keepFollowing({ uri, signal, follow, failed }: FollowOptio
         await client?.close();
         client = undefined;
       }
-      const ms = isLasting(error) ? RETRY_LASTING_AFTER_MS : RETRY_AFTER_MS;
-      await delay(ms, undefined, { signal }).catch(() => undefined);
+      await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
     }
   }
   // Once more, since it may have connected meanwhile.

@@ -1,18 +1,10 @@
 /** What can't be followed with certainty, now and for a while. */
 export class NotFollowable extends Error {}
 
-/** Codes that another try does not help soon: no replica set, no privilege, a server too old. */
-const LASTING = new Set([40573, 13, 8000, 2, 9, 40324]);
-
 /** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
 const AUTHENTICATION_FAILED = 18;
-
-/** Whether the next try is likely to fail in the same way. */
-export function isLasting(error: unknown): boolean {
-  return error instanceof NotFollowable || LASTING.has(codeOf(error));
-}
 
 /** Whether the feed can only begin anew. */
 export function endsResumption(error: unknown): boolean {

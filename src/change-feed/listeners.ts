@@ -7,9 +7,6 @@ export class Listeners {
   private readonly byCollection = new Map<string, ChangeListener[]>();
   private readonly newest = new Map<string, Date>();
 
-  /** Events told so far. */
-  events = 0;
-
   /** Time between the newest change and its telling, by the two machines' clocks. Milliseconds. */
   lagMs = 0;
 
@@ -45,7 +42,6 @@ export class Listeners {
       this.newest.set(collection, timeOf(last));
       for (const listener of listeners) listener.committed?.({ clusterTime, changes });
     }
-    this.events += events.length;
     if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 

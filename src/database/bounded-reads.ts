@@ -3,6 +3,7 @@ import { MongoServerError, ReadPreference, type Timestamp } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
+import { within } from '../common/within.js';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
@@ -54,22 +55,15 @@ export class BoundedReads {
 
   private async readWithin<T>(ms: number, operation: Operation<T>): Promise<T> {
     const abort = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        reject(this.topology.hasPrimary ? timeout() : unavailable());
-        abort.abort();
-      }, ms);
-    });
     const serverDeadline = performance.now() + ms - SERVER_GIVES_UP_EARLIER_MS;
     const ask = this.asker(operation, abort.signal, serverDeadline);
     try {
-      return await Promise.race([this.tryAgain(ask), tooLate]);
+      const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
+      return await within(ms, this.tryAgain(ask), tooLate);
     } catch (error) {
+      abort.abort();
       this.seeRefusal(error);
       throw problemOf(error);
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -6,7 +6,7 @@ import { MARKETS } from '../common/collections.js';
 export interface WantedIndex {
   readonly collection: string;
   readonly name: string;
-  readonly keys: Record<string, 1 | -1>;
+  readonly keys: Record<string, 1>;
   readonly unique: boolean;
 }
 
@@ -20,15 +20,12 @@ export function collectionNames(connection: Connection): string[] {
 /** The indexes that the schemas of the connection's models declare. */
 export function wantedIndexes(connection: Connection): WantedIndex[] {
   return Object.values(connection.models).flatMap(({ collection, schema }) =>
-    schema.indexes().map(([definition, options]): WantedIndex => {
-      const keys = Object.entries(definition).map(([key, way]) => [key, way === -1 ? -1 : 1]);
-      return {
-        collection: collection.collectionName,
-        name: options.name ?? keys.flat().join('_'),
-        keys: Object.fromEntries(keys),
-        unique: options.unique === true,
-      };
-    }),
+    schema.indexes().map(([keys, { name = '', unique }]) => ({
+      collection: collection.collectionName,
+      name,
+      keys: keys as Record<string, 1>,
+      unique: unique === true,
+    })),
   );
 }
 

@@ -1,4 +1,4 @@
-import { MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoNetworkError, MongoServerError, type Document } from 'mongodb';
 import { adminCommand } from './admin-command.js';
 
 const ALREADY_INITIALIZED = 23;
@@ -29,23 +29,20 @@ export async function formReplicaSet(
   }
 }
 
-interface Configuration {
-  readonly _id: string;
-  readonly members: readonly { readonly _id: number; readonly host: string }[];
-  readonly settings: Readonly<Record<string, number>>;
-}
-
-async function configure(wanted: Configuration): Promise<void> {
-  const uri = `mongodb://${wanted.members[0]?.host}/?directConnection=true`;
+async function configure(wanted: Document): Promise<void> {
+  const uri = `mongodb://${wanted['members'][0].host}/?directConnection=true`;
   try {
     await adminCommand(uri, { replSetInitiate: wanted });
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== ALREADY_INITIALIZED) throw error;
     const { config } = await adminCommand(uri, { replSetGetConfig: 1 });
-    const hosts = ({ members }: Configuration) => members.map(({ host }) => host).join();
-    if (hosts(config) === hosts(wanted)) return;
-    const moved = { ...config, members: wanted.members, version: config.version + 1 };
+    if (hostsOf(config) === hostsOf(wanted)) return;
+    const moved = { ...config, members: wanted['members'], version: config.version + 1 };
     // By force, since a set whose members can't be found has no primary to ask.
     await adminCommand(uri, { replSetReconfig: moved, force: true });
   }
+}
+
+function hostsOf({ members }: Document): string {
+  return members.map(({ host }: Document) => host).join();
 }

@@ -21,7 +21,6 @@ export class HttpServerAdapter extends ExpressAdapter {
   /** Set to false when shutting down: every answer then closes its connection, those under way included. */
   keepsConnections = true;
 
-  private serve: RequestListener;
   private readonly incoming: IncomingRequests;
   private readonly messages: ReturnType<typeof messageClasses>;
   private operators: Server | undefined;
@@ -33,15 +32,10 @@ export class HttpServerAdapter extends ExpressAdapter {
     app.enable('strict routing');
     app.enable('case sensitive routing');
     super(app);
-    this.serve = app;
     this.messages = messageClasses(app, (response) => {
       if (!this.keepsConnections) response.shouldKeepAlive = false;
     });
-    this.incoming = new IncomingRequests(
-      app,
-      (...admitted) => this.serve(...admitted),
-      httpOptions,
-    );
+    this.incoming = new IncomingRequests(app, httpOptions);
   }
 
   override initHttpServer(): void {
@@ -56,7 +50,7 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   /** Puts a listener before Express, which it may pass requests on to. */
   serveBy(listener: (express: RequestListener) => RequestListener): void {
-    this.serve = listener(this.getInstance<Express>());
+    this.incoming.serve = listener(this.getInstance<Express>());
   }
 
   /** Opens a port on which nothing but probes and metrics are. */

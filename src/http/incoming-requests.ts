@@ -38,15 +38,17 @@ export interface HttpOptions {
 export class IncomingRequests {
   /** Requests on each connection that wait for the answer to an earlier one. */
   private readonly pipelined = new WeakMap<Socket, number>();
-  readonly admission: Admission;
+  readonly admission = new Admission(
+    this.options.limits,
+    (...admitted) => this.serve(...admitted),
+    (...late) => this.refuse(...late),
+  );
+  serve: RequestListener = this.app;
 
   constructor(
     private readonly app: Express,
-    private readonly serve: RequestListener,
     private readonly options: HttpOptions,
-  ) {
-    this.admission = new Admission(options.limits, serve, (...late) => this.refuse(...late));
-  }
+  ) {}
 
   receive(request: ApiRequest, response: Response): void {
     request.startedAt = performance.now();

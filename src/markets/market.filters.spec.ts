@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { getHeapStatistics } from 'node:v8';
 import { collectGarbage } from '../../test/collect-garbage.js';
-import { conditionsKey, conditionsOf, filteredOf, meetsAll } from './market.filters.js';
+import { conditionsKey, conditionsOf, filteredOf, meets } from './market.filters.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
 import { listParameters } from '../http/input/parameter.js';
 
 describe('conditionsOf', () => {
   it('has nothing to ask of a query without filters', () => {
-    expect(conditionsOf({})).toEqual([]);
+    expect(conditionsOf({})).toEqual({});
   });
 
   it('has a condition for each filter, which stands on the indexes', () => {
@@ -17,7 +17,9 @@ describe('conditionsOf', () => {
 
     const conditions = conditionsOf(everything);
 
-    expect(conditions).toEqual(FILTERED_FIELDS.map((name) => ({ [name]: { $in: ['a', 'b'] } })));
+    expect(conditions).toEqual(
+      Object.fromEntries(FILTERED_FIELDS.map((name) => [name, { $in: ['a', 'b'] }])),
+    );
     expect(names.toSorted()).toEqual(FILTERED_FIELDS.toSorted());
   });
 });
@@ -43,7 +45,7 @@ describe('conditionsKey', () => {
   });
 });
 
-describe('meetsAll', () => {
+describe('meets', () => {
   it.each([
     ['live', true],
     ['later', true],
@@ -57,15 +59,15 @@ describe('meetsAll', () => {
     [[['live']], false],
     [{ live: true }, false],
   ])('judges %j as MongoDB does: %j', (marketMoment, expected) => {
-    const condition = { marketMoment: { $in: ['live', 'later'] } };
-    expect(meetsAll({ marketMoment }, [condition])).toBe(expected);
-    expect(meetsAll(filteredOf({ marketMoment }), [condition])).toBe(expected);
+    const conditions = { marketMoment: { $in: ['live', 'later'] } };
+    expect(meets({ marketMoment }, conditions)).toBe(expected);
+    expect(meets(filteredOf({ marketMoment }), conditions)).toBe(expected);
   });
 
   it('wants every field of a condition', () => {
-    const condition = { marketMoment: { $in: ['live'] }, marketType: { $in: ['BTTS'] } };
-    expect(meetsAll({ marketMoment: 'live', marketType: 'BTTS' }, [condition])).toBe(true);
-    expect(meetsAll({ marketMoment: 'live', marketType: 'MATCH_ODDS' }, [condition])).toBe(false);
+    const conditions = { marketMoment: { $in: ['live'] }, marketType: { $in: ['BTTS'] } };
+    expect(meets({ marketMoment: 'live', marketType: 'BTTS' }, conditions)).toBe(true);
+    expect(meets({ marketMoment: 'live', marketType: 'MATCH_ODDS' }, conditions)).toBe(false);
   });
 });
 

@@ -2,18 +2,16 @@ import { REPLACEMENT_CHARACTER } from './cache/id-order.js';
 import type { MarketFilters } from './markets-query.dto.js';
 import { FILTERED_FIELDS, type FilteredField } from './market.schema.js';
 
-/** What every market of an answer must meet: a field has one of these values. */
-export type Condition = {
+/** What every market of an answer must meet: each of these fields has one of the values. */
+export type Conditions = {
   readonly [Field in FilteredField]?: { readonly $in: readonly string[] };
 };
 
 /** The conditions that a query sets. */
-export function conditionsOf(query: MarketFilters): Condition[] {
-  return FILTERED_FIELDS.flatMap((field) => {
-    const values: readonly string[] | undefined = query[field];
-    // Sorted, so that the same question is the same condition however it was asked.
-    return values ? [{ [field]: { $in: values.toSorted() } }] : [];
-  });
+export function conditionsOf(query: MarketFilters): Conditions {
+  const given = FILTERED_FIELDS.filter((field) => query[field]);
+  // Sorted, so that the same question is the same condition however it was asked.
+  return Object.fromEntries(given.map((field) => [field, { $in: query[field]?.toSorted() }]));
 }
 
 const keys = new WeakMap<MarketFilters, string>();
@@ -35,25 +33,14 @@ export function canBeJudgedInMemory(query: MarketFilters): boolean {
   );
 }
 
-/** Whether a stored market meets all conditions. */
-export function meetsAll(
-  stored: Readonly<Record<string, unknown>>,
-  conditions: readonly Condition[],
-): boolean {
-  return conditions.every((condition) => meets(stored, condition));
-}
-
-/** As MongoDB judges it: an array meets a condition if any of its elements does. */
-function meets(stored: Readonly<Record<string, unknown>>, condition: Condition): boolean {
-  for (const field in condition) {
-    const wanted: readonly unknown[] = condition[field as FilteredField]?.$in ?? [];
+/** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */
+export function meets(stored: Readonly<Record<string, unknown>>, conditions: Conditions): boolean {
+  return FILTERED_FIELDS.every((field) => {
+    const wanted: readonly unknown[] | undefined = conditions[field]?.$in;
     const found = stored[field];
-    const isMet = Array.isArray(found)
-      ? found.some((element) => wanted.includes(element))
-      : wanted.includes(found);
-    if (!isMet) return false;
-  }
-  return true;
+    if (!wanted || wanted.includes(found)) return true;
+    return Array.isArray(found) && found.some((element) => wanted.includes(element));
+  });
 }
 
 /** A filter has at most 256 characters of one or two UTF-16 units, so that it can't match a longer text. */

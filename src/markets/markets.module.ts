@@ -23,20 +23,6 @@ import { WatchGroups } from './watch/watch-groups.js';
 import { WatchOpening } from './watch/watch-opening.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
-const watch = [
-  ChangeHistory,
-  ChangesService,
-  PastChanges,
-  ResetReader,
-  ScopeReloader,
-  StreamHub,
-  StreamService,
-  StreamTimes,
-  WatchGroups,
-  WatchOpening,
-  WatchedScopes,
-];
-
 @Module({
   imports: [
     MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }]),
@@ -51,7 +37,17 @@ const watch = [
     ScopeLoader,
     MarketCache,
     CollectionRepair,
-    ...watch,
+    ChangeHistory,
+    ChangesService,
+    PastChanges,
+    ResetReader,
+    ScopeReloader,
+    StreamHub,
+    StreamService,
+    StreamTimes,
+    WatchGroups,
+    WatchOpening,
+    WatchedScopes,
   ],
   exports: [MongooseModule, MarketCache, StreamHub, WatchedScopes],
 })

@@ -7,11 +7,6 @@ import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';
 import type { Scope } from './scope.js';
 
-export interface ServedAnswer {
-  readonly answer: Answer;
-  readonly source: 'memory' | 'database';
-}
-
 @Injectable()
 export class MarketsService {
   constructor(
@@ -23,12 +18,13 @@ export class MarketsService {
    * One page of the markets under a scope, and how many there are in all: both of one state of the data.
    * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
-  async page(scope: Scope, query: MarketsQuery): Promise<ServedAnswer> {
+  async page(scope: Scope, query: MarketsQuery) {
     const cached = canBeJudgedInMemory(query)
       ? (this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query)))
       : undefined;
-    if (cached) return { answer: cached, source: 'memory' };
+    if (cached) return { answer: cached, source: 'memory' as const };
     const { markets, itemCount } = await this.reader.read(scope, query);
-    return { answer: new Answer(query, markets.map(marketJson), itemCount), source: 'database' };
+    const answer = new Answer(query, markets.map(marketJson), itemCount);
+    return { answer, source: 'database' as const };
   }
 }

@@ -35,7 +35,7 @@ export class PageReader {
 
   /** @throws Problem when MongoDB can't answer (in time) */
   read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
-    const match = { $match: { $and: [...conditionsOf(query), scope] } };
+    const match = { $match: { ...conditionsOf(query), ...scope } };
     return new Promise((resolve, reject) => {
       this.waiting.push({ match, query, resolve, reject });
       if (this.waiting.length === 1) setImmediate(() => this.sendWaiting());

@@ -1,13 +1,8 @@
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
-export type ScopeField = (typeof SCOPE_FIELDS)[number];
 
 /** Which list of markets: all that have one id in one of the fields. */
-export type Scope = {
-  [Field in ScopeField]: { readonly [Own in Field]: string } & {
-    readonly [Other in Exclude<ScopeField, Field>]?: never;
-  };
-}[ScopeField];
+export type Scope = { readonly eventId: string } | { readonly fixtureId: string };
 
 /** The scope that a parameter of this name asks for; undefined if it asks for something else. */
 export function scopeOf(name: string, id: string): Scope | undefined {
@@ -15,17 +10,9 @@ export function scopeOf(name: string, id: string): Scope | undefined {
   return SCOPE_FIELDS.some((field) => field === name) ? (scope as Scope) : undefined;
 }
 
-/** The field that the scope's markets are looked up by. */
-export function fieldOf(scope: Scope): ScopeField {
-  const found = SCOPE_FIELDS.find((field) => scope[field] !== undefined);
-  if (!found) throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
-  return found;
-}
-
 /** A scope as a key for maps. */
 export function scopeKey(scope: Scope): string {
-  const field = fieldOf(scope);
-  return `${field}:${scope[field]}`;
+  return Object.entries(scope).flat().join(':');
 }
 
 /** The keys of all scopes that a stored market is in: MongoDB finds an array by each of its elements. */

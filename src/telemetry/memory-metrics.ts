@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { API_KEYS } from '../api-keys/api-key.schema.js';
 import { ChangeFeed } from '../change-feed/change-feed.js';
+import { MARKETS } from '../common/collections.js';
 import { MarketCache } from '../markets/cache/market-cache.js';
 import { Metrics } from './metrics.js';
 
@@ -30,10 +32,9 @@ export class MemoryMetrics {
         () => feed.progress.majorityLagMs / 1_000,
       ],
     });
-    metrics.total(
-      'change_feed_events_total',
-      'Changes that the feed has told.',
-      () => feed.told.events,
-    );
+    const events = metrics.counter('change_feed_events_total', 'Changes that the feed has told.');
+    for (const collection of [MARKETS, API_KEYS]) {
+      feed.listen(collection, { committed: ({ changes }) => events.inc(changes.length) });
+    }
   }
 }

@@ -83,13 +83,4 @@ export class Metrics {
       const gauge: Gauge = new Gauge({ name, help, collect, registers: [this.registry] });
     }
   }
-
-  /** The same for a figure that only grows. */
-  total(name: string, help: string, read: () => number): void {
-    const collect = () => {
-      counter.reset();
-      counter.inc(read());
-    };
-    const counter: Counter = new Counter({ name, help, collect, registers: [this.registry] });
-  }
 }

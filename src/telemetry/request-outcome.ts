@@ -1,7 +1,6 @@
 import type { Response } from 'express';
 import type { ApiRequest } from '../http/api-request.js';
 import type { Problem } from '../http/problem.js';
-import type { ProblemCode } from '../http/problem-codes.js';
 
 /** Any path that is no route of ours, in log and metrics. */
 const UNKNOWN_ROUTE = 'unknown';
@@ -10,31 +9,14 @@ const UNKNOWN_ROUTE = 'unknown';
 const CLIENT_GONE = 499;
 
 /** How a request went: a line of the log. Of what the caller wrote nothing is in it but a sane request id. */
-export interface RequestOutcome {
-  readonly requestId: string;
-  readonly method: string;
-  /** The route's template, in Express' words. */
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-  /** The problem's code, if it failed. */
-  readonly code?: ProblemCode;
-  readonly keyId?: string;
-  readonly authFailure?: string;
-  readonly source?: 'memory' | 'database';
-  readonly items?: number;
-  /** Of a stream: the events that were written, and why it ended. */
-  readonly events?: number;
-  readonly endReason?: string;
-  /** Whether the client left before the whole answer was sent. */
-  readonly aborted?: boolean;
-}
+export type RequestOutcome = ReturnType<typeof outcomeOf>;
 
-export function outcomeOf(request: ApiRequest, response: Response): RequestOutcome {
+export function outcomeOf(request: ApiRequest, response: Response) {
   const { apiKey, authFailure, method, problem, requestId, served, startedAt, stream } = request;
   return {
     requestId,
     method,
+    // The route's template, in Express' words.
     route: (request.route as { path: string } | undefined)?.path ?? UNKNOWN_ROUTE,
     status: response.headersSent ? response.statusCode : CLIENT_GONE,
     durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
@@ -43,6 +25,7 @@ export function outcomeOf(request: ApiRequest, response: Response): RequestOutco
     ...(authFailure && { authFailure }),
     ...served,
     ...(stream && { events: stream.events, endReason: stream.reason ?? 'left' }),
+    // Whether the client left before the whole answer was sent.
     ...(!response.writableFinished && { aborted: true }),
   };
 }

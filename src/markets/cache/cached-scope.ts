@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { Answer } from '../answer.js';
-import { conditionsKey, conditionsOf, meetsAll, type Condition } from '../market.filters.js';
+import { conditionsKey, conditionsOf, meets, type Conditions } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { afterChange, type CachedMarket } from './cached-market.js';
@@ -53,9 +53,8 @@ export class CachedScope {
   }
 
   /** The markets that meet all conditions, in the order of `_id`. */
-  matching(conditions: readonly Condition[]): readonly CachedMarket[] {
-    if (conditions.length === 0) return this.markets;
-    return this.markets.filter(({ filtered }) => meetsAll(filtered, conditions));
+  matching(conditions: Conditions): readonly CachedMarket[] {
+    return this.markets.filter(({ filtered }) => meets(filtered, conditions));
   }
 
   answer(query: MarketsQuery): Answer {

@@ -1,6 +1,6 @@
 import { MARKETS } from '../../common/collections.js';
 import { MARKET_PROJECTION } from '../market-view.js';
-import type { Condition } from '../market.filters.js';
+import type { Conditions } from '../market.filters.js';
 import type { Scope } from '../scope.js';
 import { MARKETS_MAX } from './make-scope.js';
 
@@ -8,12 +8,12 @@ import { MARKETS_MAX } from './make-scope.js';
 export const MARKETS_TOGETHER_MAX = 10_000;
 
 /** The command that finds all markets of some scopes, up to one more than these may have. */
-export function findScopes(scopes: readonly Scope[], conditions: readonly Condition[] = []) {
+export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}) {
   const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
   const limit = most + 1;
   return {
     find: MARKETS,
-    filter: { $and: [{ $or: scopes }, ...conditions] },
+    filter: { $or: scopes, ...conditions },
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
     limit,

@@ -15,7 +15,7 @@ const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const eventId = 'e';
 const stored = (name: string) => ({ _id: 'a', ...aMarket({ eventId, name }) });
 const namesIn = (scope: CachedScope) =>
-  scope.matching([]).map(({ json }) => (JSON.parse(json) as { name: string }).name);
+  scope.matching({}).map(({ json }) => (JSON.parse(json) as { name: string }).name);
 
 let feed: { position: Timestamp; listen(): void };
 let history: ChangeHistory;

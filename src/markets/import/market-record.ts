@@ -16,17 +16,13 @@ export interface Fault {
   readonly reason: string;
 }
 
-export type CheckedRecord =
-  | { readonly record: MarketRecord; readonly faults?: undefined }
-  | { readonly record?: undefined; readonly faults: readonly Fault[] };
-
 /** Faults of one record that are listed one by one: it may have millions. */
 const MOST_FAULTS = 20;
 
 type Report = (field: string, reason: string) => void;
 
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
-export function checkRecord(value: unknown): CheckedRecord {
+export function checkRecord(value: unknown) {
   const faults: Fault[] = [];
   let count = 0;
   checkObject(Market, value, '', (field, reason) => {

@@ -31,12 +31,8 @@ export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
   if (splitter) yield* splitter.end();
 }
 
-export type ParsedRecord =
-  | { readonly value: unknown; readonly fault?: undefined }
-  | { readonly value?: undefined; readonly fault: string };
-
 /** Decodes strictly: what is not UTF-8 is refused, never replaced. */
-export function parseRecord(bytes: Buffer | undefined): ParsedRecord {
+export function parseRecord(bytes: Buffer | undefined) {
   if (!bytes) return { fault: `is longer than ${LONGEST_RECORD_BYTES / 1024 / 1024} MiB` };
   if (!isUtf8(bytes)) return { fault: 'is not valid UTF-8' };
   try {

@@ -1,7 +1,6 @@
 import {
   MongoBulkWriteError,
   type AnyBulkWriteOperation,
-  type BulkWriteResult,
   type Collection,
   type Document,
   type WriteError,
@@ -63,23 +62,14 @@ function identityOf(market: Fields): Document {
   return Object.fromEntries(MARKET_IDENTITY.map((name) => [name, market[name]]));
 }
 
-interface Written {
-  readonly result: BulkWriteResult;
-  /** Why single markets were refused, by the index of their operation. */
-  readonly errors: ReadonlyMap<number, WriteError>;
-}
-
-/** Writes them all, and tells which were refused. @throws when MongoDB can't be used */
-export async function bulkWrite(
-  markets: Collection,
-  operations: AnyBulkWriteOperation[],
-): Promise<Written> {
+/** Writes them all; tells why some were refused, by the index of their operation. @throws when MongoDB can't be used */
+export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOperation[]) {
   try {
     const result = await markets.bulkWrite(operations, {
       ordered: false,
       writeConcern: { w: 'majority' },
     });
-    return { result, errors: new Map() };
+    return { result, errors: new Map<number, WriteError>() };
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     // Without errors of single markets the whole write has failed.

@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { textOfKey } from '../cache/id-order.js';
-import { meetsAll, type Condition } from '../market.filters.js';
+import { meets, type Conditions } from '../market.filters.js';
 import { ownBuffer } from '../own-buffer.js';
 import type { Scope } from '../scope.js';
 import type { ChangeHistory } from '../cache/change-history.js';
@@ -14,7 +14,7 @@ const COMMA = Buffer.from(',');
  */
 export function groupSince(
   scope: CachedScope,
-  conditions: readonly Condition[],
+  conditions: Conditions,
   history: ChangeHistory,
   position: Timestamp | undefined,
 ): Buffer | undefined {
@@ -29,7 +29,7 @@ export function groupSince(
   const removed = new Set<string>();
   for (const key of marketKeys) {
     const market = scope.get(key);
-    if (market && meetsAll(market.filtered, conditions)) changed.push(market.json);
+    if (market && meets(market.filtered, conditions)) changed.push(market.json);
     // One that did not meet the filters at the position either was never sent to the client.
     else if (!market || market.filteredSince.greaterThan(position)) removed.add(textOfKey(key));
   }

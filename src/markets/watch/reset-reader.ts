@@ -4,7 +4,7 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
 import { findScopes } from '../cache/find-scopes.js';
-import { meetsAll } from '../market.filters.js';
+import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { resetGroup } from './group.js';
@@ -39,7 +39,7 @@ export class ResetReader {
     checkSizes(scopes, (key) => byKey.get(key)?.length ?? 0);
     const groups = scopes.map((scope) => {
       const found = byKey.get(scopeKey(scope)) ?? [];
-      const matching = found.filter((document) => meetsAll(document, conditions));
+      const matching = found.filter((document) => meets(document, conditions));
       return resetGroup(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
@@ -47,7 +47,7 @@ export class ResetReader {
 
   private find({ watch, after, readMs }: WatchQuestion) {
     const { scopes, conditions, fitsMemory } = watch;
-    const command = findScopes(scopes, fitsMemory ? [] : conditions);
+    const command = findScopes(scopes, fitsMemory ? {} : conditions);
     return this.database.read(readMs, async (attempt) => {
       const { ageMs } = attempt;
       const newestWrite = await this.newestWrite(attempt);

@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { hash } from 'node:crypto';
 import { REPLACEMENT_CHARACTER } from '../cache/id-order.js';
-import { conditionsOf, type Condition } from '../market.filters.js';
+import { conditionsOf, type Conditions } from '../market.filters.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';
 
@@ -12,7 +12,7 @@ const IDS_PER_REQUEST = 10;
 export class Watch {
   /** The keys of its scopes, in the caller's order. */
   readonly keys: readonly string[];
-  readonly conditions: readonly Condition[];
+  readonly conditions: Conditions;
   /** Equal for the same ids, in any order, and the same filters, of the same collection. */
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
