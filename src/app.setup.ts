@@ -1,7 +1,7 @@
-import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { NextFunction, Response } from 'express';
+import cors from 'cors';
+import type { NextFunction, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
@@ -9,7 +9,6 @@ import type { ApiRequest } from './http/api-request.js';
 import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
-import { refuseOverload } from './http/incoming-requests.js';
 import { separateOperators } from './http/probe-paths.js';
 import { answerHeadersOf } from './http/response-headers.js';
 import { requestContext } from './http/request-context.js';
@@ -37,10 +36,11 @@ export async function createApp(
   logger: Logger,
   { limits = HTTP_LIMITS, metrics = new Metrics(), tracing }: AppOptions = {},
 ): Promise<NestExpressApplication> {
+  const allowOrigins = config.corsOrigins && crossOrigin(config.corsOrigins);
   const adapter = new HttpServerAdapter({
     limits,
     observer: new RequestLog(logger, metrics),
-    tellsOrigins: config.corsOrigins !== undefined,
+    cors: allowOrigins,
   });
   const module = AppModule.with(config, metrics);
   const app = await NestFactory.create<NestExpressApplication>(module, adapter, {
@@ -53,11 +53,10 @@ export async function createApp(
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
   if (config.adminPort !== undefined) app.use(separateOperators);
-  if (config.corsOrigins) {
+  if (allowOrigins) {
     app.use(preflightCheck(adapter.getInstance()));
-    app.enableCors(crossOrigin(config.corsOrigins));
+    app.use(allowOrigins);
   }
-  app.use(refuseOverload);
   app.use(methodCheck(adapter.getInstance()));
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, config);
@@ -98,12 +97,12 @@ function pageHeaders() {
 }
 
 /** What pages of other origins may do: read, with a key in the header, and see what the answers tell. */
-function crossOrigin(origins: readonly string[]): CorsOptions {
-  return {
+function crossOrigin(origins: readonly string[]): RequestHandler {
+  return cors({
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET', 'HEAD'],
     allowedHeaders: [API_KEY_HEADER, 'X-Request-Id', 'If-None-Match', 'Last-Event-ID'],
     exposedHeaders: ['ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
     maxAge: 600,
-  };
+  });
 }

@@ -29,8 +29,6 @@ export interface ApiRequest extends Request {
   rawQuery: RawQuery;
   /** Whether it came in by the port for operators. */
   fromOperator?: boolean;
-  /** Whether it is refused because there is too much to do. */
-  isRefused?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
   /** What came of it, if it was answered with a stream. */

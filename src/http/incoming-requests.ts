@@ -1,4 +1,4 @@
-import type { Express, NextFunction, Response } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
@@ -13,12 +13,6 @@ import { findRoute } from './routes.js';
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
 
-/** Sends the 503 of a refused request after CORS has set its headers, so that a page of another origin can read it. */
-export function refuseOverload(request: ApiRequest, _response: Response, next: NextFunction): void {
-  if (request.isRefused) throw OVERLOADED;
-  next();
-}
-
 /** Told of each request once: for log and metrics. */
 export interface RequestObserver {
   /** When its answer is sent, or its client has left. */
@@ -30,8 +24,8 @@ export interface RequestObserver {
 export interface HttpOptions {
   readonly limits: HttpLimits;
   readonly observer: RequestObserver;
-  /** Whether a refusal must carry CORS headers where it goes to a page of another origin: then Express sends it. */
-  readonly tellsOrigins: boolean;
+  /** Sets the headers of CORS, where it is set up: without them a page of another origin can't read a refusal. */
+  readonly cors: RequestHandler | undefined;
 }
 
 /** Serves probes at once, and other requests as admission lets them: of one connection one after the other. */
@@ -81,13 +75,11 @@ export class IncomingRequests {
   }
 
   private refuse(request: ApiRequest, response: Response): void {
-    if (this.options.tellsOrigins && request.headers.origin !== undefined) {
-      request.isRefused = true;
-      this.app(request, response);
-      return;
-    }
+    const { cors } = this.options;
     this.identify(request);
-    sendProblem(request, response, OVERLOADED);
+    const send = () => sendProblem(request, response, OVERLOADED);
+    if (cors) cors(request, response, send);
+    else send();
   }
 
   /** Finds what the log tells of a request that gets no further. */
