@@ -15,6 +15,7 @@ import { Config, settings } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { databaseStatus } from '../src/db-admin/status.js';
 import { initDatabase } from '../src/database/init.js';
+import { Metrics } from '../src/telemetry/metrics.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
@@ -84,7 +85,8 @@ describe('The database users of deploy/mongodb/roles.json', () => {
 
   async function connectedApp(user: string): Promise<NestExpressApplication> {
     const config = Object.assign(new Config(), { mongodbUri: uriOf(user), dbInit: false });
-    const app = await createApp(config, pino({ level: 'silent' }));
+    const metrics = new Metrics(0);
+    const app = await createApp(config, pino({ level: 'silent' }), { metrics });
     apps.push(app);
     await app.get(Database).connectEventually();
     return app;
@@ -149,11 +151,20 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       return (await request.set('X-API-Key', key)).status;
     };
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
+    const isUp = async () => {
+      const { text } = await supertest(service.getHttpServer()).get('/metrics');
+      return text.includes('\nmongodb_up 1\n');
+    };
+    await until(isUp);
     await root.db(DATABASE).command({ dropUser: 'marketsService' });
-    await until(async () => (await status()) === 503);
+    await until(async () => (await status()) === 503 && !(await isUp()));
+    // Each try to log in makes new connections, which are let go again.
+    const deadline = performance.now() + 1_000;
+    while (performance.now() < deadline) expect(await isUp()).toBe(false);
     const roles = ['marketsService'];
     await root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
+    await until(isUp);
   }, 30_000);
 
   it('let the change feed see the whole database, pre-images included', async () => {

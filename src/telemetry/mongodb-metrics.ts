@@ -45,8 +45,8 @@ export class MongodbMetrics {
     const waiting = 'Operations that wait for a connection.';
     metrics.gauges({
       mongodb_up: [
-        '1 while some MongoDB server can be read, else 0.',
-        () => Number(database.topology.readable),
+        '1 while some MongoDB server can be read, and lets us in, else 0.',
+        () => Number(database.readable),
       ],
       mongodb_pool_connections: [connections, () => this.open.size],
       mongodb_pool_connections_in_use: [inUse, () => this.inUseSince.size],
@@ -81,6 +81,8 @@ export class MongodbMetrics {
       this.checkoutFailures.inc();
     });
     client.on('connectionCheckedIn', (event) => {
+      // After a refusal the servers are the same as before: only what is read shows that it is over.
+      this.noteReadable();
       const since = this.inUseSince.get(nameOf(event));
       if (since === undefined) return;
       this.inUseSince.delete(nameOf(event));
@@ -89,7 +91,7 @@ export class MongodbMetrics {
   }
 
   private noteReadable(): void {
-    const { readable } = this.database.topology;
+    const { readable } = this.database;
     if (readable === this.wasReadable) return;
     this.wasReadable = readable;
     if (readable) this.logger.log('MongoDB can be read');

@@ -16,9 +16,6 @@ const RECENT_SECONDS = 30;
 
 const FEED_POLL_MS = 50;
 
-/** How much of a request's time is left for its answer after waiting for the past. Milliseconds. */
-const ANSWER_MS = 300;
-
 /** Whenever the feed begins anew, fills the history with what happened before, from MongoDB's own log. */
 @Injectable()
 export class PastChanges implements ChangeListener, OnApplicationShutdown {
@@ -48,10 +45,10 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
   async known(question: WatchQuestion): Promise<void> {
-    const { since, leftMs } = question;
-    if (!since || leftMs < ANSWER_MS) return;
+    const { since, waitMs } = question;
+    if (!since || waitMs < 0) return;
     const { run } = this;
-    const tooLate = delay(leftMs - ANSWER_MS, undefined, { ref: false });
+    const tooLate = delay(waitMs, undefined, { ref: false });
     for (const filled of [this.recent, this.all]) {
       const { begin } = this.history;
       if (begin && !since.lessThan(begin)) return;

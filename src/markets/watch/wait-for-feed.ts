@@ -23,7 +23,7 @@ const RESUMING_MAX_MS = 1_000;
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
   after: Timestamp | undefined,
-  question: Pick<WatchQuestion, 'leftMs' | 'since'>,
+  question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<boolean> {
   const since = performance.now();
   let lateUntil = since;
@@ -37,10 +37,11 @@ export async function waitForFeed(
     const { state, lateBecause } = feed.standing;
     if (!isStarting && state === 'blind') return false;
     // A position that a current feed does not reach soon is in the future. Waiting for it would take a place from others.
-    if (isBehind && (question.leftMs < 0 || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
+    const isOver = question.waitMs < 0;
+    if (isBehind && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
-    if ((isStarting || !isBehind) && waited > longest) return false;
+    if (isOver || ((isStarting || !isBehind) && waited > longest)) return false;
     await delay(CHECK_EVERY_MS);
   }
 }

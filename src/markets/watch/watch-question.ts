@@ -6,6 +6,9 @@ import type { Watch } from './watch.js';
 /** The time from a request to its answer, shared by everything that is waited for and read. Milliseconds. */
 const ANSWER_WITHIN_MS = 1_800;
 
+/** How much of it is left for the answer itself after all waiting. Milliseconds. */
+const ANSWER_MS = 300;
+
 /** What a client asks: which markets, since when, and by when it must be answered. */
 export class WatchQuestion {
   /** The answer must not show a state before this position, whatever the cursor was for. */
@@ -25,12 +28,13 @@ export class WatchQuestion {
     this.deadline = askedAt + ANSWER_WITHIN_MS;
   }
 
-  get leftMs(): number {
-    return this.deadline - performance.now();
-  }
-
   /** How long a read from MongoDB may take. */
   get readMs(): number {
-    return Math.min(READ_BUDGET_MS.markets, this.leftMs);
+    return Math.min(READ_BUDGET_MS.markets, this.deadline - performance.now());
+  }
+
+  /** How long it may wait for something before its answer is made. */
+  get waitMs(): number {
+    return this.deadline - ANSWER_MS - performance.now();
   }
 }
