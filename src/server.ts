@@ -23,6 +23,7 @@ async function start(): Promise<void> {
   const given = loadConfig();
   const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };
   const embedded = given.mongodbUri ? undefined : await openEmbedded(owner, say);
+  let shutdown: AbortSignal | undefined;
   try {
     const config: Config = embedded
       ? { ...given, mongodbUri: embedded.uri, isEmbedded: true }
@@ -30,7 +31,7 @@ async function start(): Promise<void> {
     const logger = createLogger(config);
     exitOnUncaught(logger);
     const app = await createApp(config, logger);
-    shutDownOnSignal(app, async () => {
+    shutdown = shutDownOnSignal(app, async () => {
       await embedded?.close();
       await stopTracing();
     });
@@ -47,6 +48,8 @@ async function start(): Promise<void> {
     if (config.demoFeed) void moveDemoPrices(app);
     process.stdout.write(welcome(port));
   } catch (error) {
+    // What it has closed fails the rest of the start.
+    if (shutdown?.aborted) return;
     await embedded?.close();
     throw error;
   }

@@ -16,17 +16,22 @@ const LAST_ANSWER_MS = 6_000;
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
  * A second signal exits at once.
+ * @returns aborted when it begins
  */
-export function shutDownOnSignal(app: NestExpressApplication, last: () => Promise<unknown>): void {
-  let begun = false;
+export function shutDownOnSignal(
+  app: NestExpressApplication,
+  last: () => Promise<unknown>,
+): AbortSignal {
+  const begun = new AbortController();
   handleSignals((signal) => {
-    if (begun) process.exit(1);
-    begun = true;
+    if (begun.signal.aborted) process.exit(1);
+    begun.abort();
     new Logger('Shutdown').log(`${signal}: finishing what is under way`);
     void shutDown(app)
       .then(last)
       .then(() => process.exit(0));
   });
+  return begun.signal;
 }
 
 async function shutDown(app: NestExpressApplication): Promise<void> {

@@ -10,7 +10,7 @@ import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
-import { aMarket } from './factories.js';
+import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { monitored } from './mongo-commands.js';
 import { until } from './until.js';
@@ -111,6 +111,22 @@ describe('a stream', () => {
         }),
       ),
     );
+  });
+
+  it('tells how old its data may be on a busy market, too', async () => {
+    times.tellEveryMs = 300;
+    const eventId = randomUUID();
+    const { connection } = service.database;
+    await store(connection, aMarket({ eventId }));
+    const stream = await open(`eventId=${eventId}`);
+    let version = 0;
+    await until(async () => {
+      await connection
+        .collection('markets')
+        .updateOne({ eventId }, { $set: { name: `${(version += 1)}` } });
+      return stream.events.filter(({ event }) => event === 'current').length >= 4;
+    }, 5_000);
+    expect(version).toBeGreaterThan(4);
   });
 
   it('ends when its time is over, no two at once', async () => {

@@ -76,8 +76,11 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** Makes collections and indexes for the running server, which serves all the same where that fails. */
-  async init(): Promise<void> {
+  /**
+   * Makes collections and indexes for the running server, which serves all the same where that fails.
+   * @returns whether all of it is there
+   */
+  async init(): Promise<boolean> {
     while (!this.closed) {
       const report = await initDatabase(this.connection);
       const failures = report
@@ -87,9 +90,10 @@ export class Database implements OnApplicationShutdown {
         for (const failure of failures) new Logger('DatabaseInit').warn(failure);
       }
       this.lastInitFailures = failures.join();
-      if (!report.some(({ isPassing }) => isPassing)) return;
+      if (!report.some(({ isPassing }) => isPassing)) return failures.length === 0;
       await delay(INIT_AGAIN_AFTER_MS, undefined, { ref: false });
     }
+    return false;
   }
 
   /**

@@ -23,9 +23,19 @@ interface LogLine {
 
 /** What a line of mongod's log complains about; empty for the many lines that don't. */
 function complaint(line: string): string {
-  if (!line.startsWith('{')) return line;
-  const { s, msg, attr }: LogLine = JSON.parse(line);
+  const parsed = parse(line);
+  if (!parsed) return line;
+  const { s, msg, attr } = parsed;
   if (s !== 'E' && s !== 'F') return '';
   const detail = attr?.error ?? attr?.message;
   return typeof detail === 'string' ? detail : msg;
+}
+
+/** @returns undefined for what is no line of its log, or one that was cut by its end */
+function parse(line: string): LogLine | undefined {
+  try {
+    return JSON.parse(line) as LogLine;
+  } catch {
+    return undefined;
+  }
 }

@@ -8,7 +8,7 @@ import { MongodFailed } from './mongod-failed.js';
 /** Longest time to be up in, in ms; recovering a large data path takes a while. */
 const START_TIMEOUT = 45_000;
 /** How long a mongod that was told to end may take, in ms. */
-const STOP_TIMEOUT = 10_000;
+const STOP_TIMEOUT = 5_000;
 
 /**
  * Runs mongod and kills it when the pipe from the starting process closes: however that one dies, its

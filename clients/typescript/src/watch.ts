@@ -167,6 +167,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   async #poll(): Promise<void> {
     const wish = { ...this.#query, since: this.#cursor };
     const url = this.#transport.url('v1/markets/changes', wish);
+    const askedAt = performance.now();
     const text = await readText(this.#transport, url, this.#closing.signal);
     const { data, meta } = JSON.parse(text) as {
       data?: Group[];
@@ -174,7 +175,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
     };
     this.#apply(data);
     this.#cursor = meta?.cursor;
-    this.#current(meta?.ageMs);
+    // The answer is of some moment after the question: how long it was on its way is not known.
+    this.#current((meta?.ageMs ?? 0) + performance.now() - askedAt);
     this.#retryMs = this.#options.pollMs ?? 2_000;
     this.#asked = true;
     if (this.#pollUntil === Infinity) {

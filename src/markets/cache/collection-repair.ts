@@ -16,6 +16,8 @@ const LOOK_EVERY_MS = 1_000;
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
   private mayLack = false;
+  /** Something that lacks can't be made. */
+  private inVain = false;
 
   constructor(
     private readonly database: Database,
@@ -26,8 +28,10 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   committed({ changes }: Commit): void {
-    // A change without its post-image shows that they are off.
-    this.mayLack ||= changes.some(({ kind }) => kind === 'replaced' || kind === 'altered');
+    // A change without its post-image shows that they are off, again and again where we may not turn them on.
+    this.mayLack ||= changes.some(
+      ({ kind }) => kind === 'replaced' || (kind === 'altered' && !this.inVain),
+    );
   }
 
   onApplicationShutdown(): void {
@@ -39,7 +43,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
     this.mayLack = false;
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
-      if (await found.hasNext()) await this.database.init();
+      if (await found.hasNext()) this.inVain = !(await this.database.init());
       else this.mayLack = true;
     } catch {
       this.mayLack = true;

@@ -7,8 +7,6 @@ export class EventWriter {
   private readAt = performance.now();
   /** Bytes that a full socket had taken; undefined while there is room. */
   private sent: number | undefined;
-  /** Monotonic time of the last event. */
-  lastAt = -Infinity;
   events = 0;
 
   constructor(private readonly response: Response) {}
@@ -19,7 +17,6 @@ export class EventWriter {
   }
 
   write(event: string | Buffer): void {
-    this.lastAt = performance.now();
     this.events += 1;
     this.response.write(event);
   }

@@ -60,13 +60,14 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     if (groups.hasAll(watch)) this.provenAt = this.context.provenAt;
     const lateMs = now - this.provenAt;
     const isLate = lateMs > times.lateAfterMs;
-    const isDue = isLate !== this.progress.isLate || now - this.writer.lastAt >= times.tellEveryMs;
+    const { progress } = this;
+    const isDue = isLate !== progress.isLate || now - progress.toldAgeAt >= times.tellEveryMs;
     if (this.mayHaveGrown && groups.isTooLarge(watch)) this.end('size');
     else if (now > this.endsAt) this.end('age');
     else if (this.writer.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
-    else if (isDue && isLate) this.progress.tellLate(lateMs);
-    else if (isDue) this.progress.tellCurrent();
+    else if (isDue && isLate) progress.tellLate(lateMs);
+    else if (isDue) progress.tellCurrent();
     this.mayHaveGrown = false;
   }
 

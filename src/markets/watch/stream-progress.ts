@@ -28,6 +28,8 @@ export class StreamProgress {
   private pending: Pending | undefined;
   private lastChangesAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
+  /** Monotonic time of the last event that told how old what the client has may be. */
+  toldAgeAt = -Infinity;
   isLate = false;
 
   constructor(
@@ -63,11 +65,13 @@ export class StreamProgress {
     if (!known.position) return;
     const ageMs = performance.now() - known.provenAt;
     this.isLate = false;
+    this.toldAgeAt = performance.now();
     this.writer.write(streamEvents.current(ageMs, watch.cursorAt(known.position)));
   }
 
   tellLate(ageMs: number): void {
     this.isLate = true;
+    this.toldAgeAt = performance.now();
     this.writer.write(streamEvents.late(ageMs));
   }
 
