@@ -83,8 +83,8 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   const uriOf = (user: string) =>
     `mongodb://${user}:${PASSWORD}@127.0.0.1:${mongod.ports[0]}/${DATABASE}?replicaSet=test`;
 
-  async function connectedApp(user: string): Promise<NestExpressApplication> {
-    const config = Object.assign(new Config(), { mongodbUri: uriOf(user), dbInit: false });
+  async function connectedApp(user: string, dbInit = false): Promise<NestExpressApplication> {
+    const config = Object.assign(new Config(), { mongodbUri: uriOf(user), dbInit });
     const metrics = new Metrics(0);
     const app = await createApp(config, pino({ level: 'silent' }), { metrics });
     apps.push(app);
@@ -165,6 +165,29 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
     await until(isUp);
+  }, 30_000);
+
+  it('let the service turn on no images, which it does not try again and again', async () => {
+    const markets = root.db(DATABASE).collection('markets');
+    const images = (enabled: boolean) =>
+      root.db(DATABASE).command({ collMod: 'markets', changeStreamPreAndPostImages: { enabled } });
+    const looks = async (): Promise<number> =>
+      (await root.db('admin').command({ serverStatus: 1 }))['metrics'].commands.listIndexes.total;
+    await initDatabase((await connectedApp('marketsOperator')).get(Database).connection);
+    await images(false);
+    const app = await connectedApp('marketsService', true);
+    await until(() => app.get(ChangeFeed).isCurrent);
+    const { insertedId: _id } = await markets.insertOne(asDocument(aMarket()));
+    const before = await looks();
+    // It looks once a second.
+    const deadline = performance.now() + 4_500;
+    while (performance.now() < deadline) {
+      await markets.updateOne({ _id }, { $set: { name: `${performance.now()}` } });
+      await delay(50);
+    }
+    await images(true);
+    // Each time at three indexes: once for the collection as it is, once for the first change without its image.
+    expect((await looks()) - before).toBeLessThanOrEqual(6);
   }, 30_000);
 
   it('let the change feed see the whole database, pre-images included', async () => {
