@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,11 @@ import { until } from './until.js';
 
 afterEach(() => {
   jest.useRealTimers();
+  jest.restoreAllMocks();
 });
+
+const clientOf = (fetch: typeof globalThis.fetch) =>
+  new MarketsClient({ baseUrl: 'http://a', apiKey: 'k', fetch });
 
 describe('tries beside one another', () => {
   it('end when one has won: the others hold no connection', async () => {
@@ -81,6 +85,49 @@ describe('a watch whose line is dead', () => {
     const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
     expect(Math.max(...pauses)).toBeLessThanOrEqual(800);
     expect(mostOpen).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a look-up', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  });
+
+  it('that is refused again and again fails within 30 s', async () => {
+    const client = clientOf(async () => new Response('', { status: 503 }));
+    let end: unknown;
+    const call = client.byFixture('f').catch((failure: unknown) => {
+      end = failure;
+    });
+    await jest.advanceTimersByTimeAsync(20_000);
+    expect(end).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(end).toMatchObject({ name: 'MarketsProblem', status: 503 });
+    await call;
+  });
+
+  it('that is not answered for 10 s is asked for anew, with a signal of the caller too', async () => {
+    // The platform's own timeouts go by the real time.
+    jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      const ending = new AbortController();
+      setTimeout(() => ending.abort(), ms);
+      return ending.signal;
+    });
+    let tries = 0;
+    const client = clientOf((_url, request) => {
+      tries += 1;
+      return new Promise((_, reject) => {
+        request?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+    });
+    const caller = new AbortController();
+    const call = client.byFixture('f', {}, { signal: caller.signal });
+    await jest.advanceTimersByTimeAsync(9_900);
+    expect(tries).toBe(1);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(tries).toBe(2);
+    caller.abort(new Error('enough'));
+    await expect(call).rejects.toThrow('enough');
   });
 });
 

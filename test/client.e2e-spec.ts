@@ -88,6 +88,22 @@ describe('a page', () => {
     expect(again?.status).toBe(304);
   });
 
+  it('that had to make room for another is asked for as if it were new', async () => {
+    const tags: (string | null)[] = [];
+    const small = new packed.exports.MarketsClient({
+      baseUrl: service.url,
+      apiKey: service.key,
+      etagCacheEntries: 1,
+      fetch: (url, request) => {
+        tags.push(new Headers(request?.headers).get('If-None-Match'));
+        return fetch(url, request);
+      },
+    });
+    const [a, b] = [newId(), newId()];
+    for (const id of [a, a, b, a]) await small.byFixture(id);
+    expect(tags).toEqual([null, expect.any(String), null, null]);
+  });
+
   it('can be changed by the caller without harm to the next', async () => {
     const fixtureId = newId();
     await storeMany(fixtureId, 1);

@@ -9,11 +9,11 @@ const signed = (clusterTime: Timestamp) => ({ clusterTime, signature });
 
 describe('what a secondary must have', () => {
   let readAfterTime: ReadAfterTime;
-  const least = () =>
+  const least = ({ secondariesNamePrimary = false } = {}) =>
     leastTimeOfSecondaries({
       readAfterTime,
       newestOnSecondaries: at(1_000),
-      secondariesNamePrimary: false,
+      secondariesNamePrimary,
     } as never);
 
   beforeEach(() => {
@@ -31,6 +31,13 @@ describe('what a secondary must have', () => {
     expect(least()).toEqual(at(1_000));
     jest.advanceTimersByTime(200);
     expect(least).toThrow(expect.objectContaining({ code: 'database_unavailable' }));
+  });
+
+  it('is what a primary wrote last, while a secondary knows one, though no secondary has it', () => {
+    readAfterTime.advance(signed(at(1_001)));
+    jest.advanceTimersByTime(1_200);
+    expect(least({ secondariesNamePrimary: true })).toEqual(at(1_001));
+    expect(least()).toEqual(at(1_000));
   });
 
   it('is told by the newest times alone: the others are forgotten', () => {

@@ -1,9 +1,11 @@
 import { expect, it } from '@jest/globals';
-import type { Document } from 'mongodb';
+import { Binary, Long, Timestamp, type Document } from 'mongodb';
 import type { Database } from '../database/database.js';
 import { ReadAfterTime } from '../database/read-after-time.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
 import { StoredPages } from './stored-pages.js';
+
+const LOOKUP = { match: { $match: {} }, query: { page: 1, take: 10 } };
 
 it('asks a secondary for no snapshot: it may have writes that it does not know to be a majority’s', async () => {
   const topology = { hasSnapshots: true, readAfterTime: new ReadAfterTime() };
@@ -21,6 +23,27 @@ it('asks a secondary for no snapshot: it may have writes that it does not know t
     },
     restOf: async () => [],
   } as unknown as ReadAttempt;
-  await pages.read([{ match: { $match: {} }, query: { page: 1, take: 10 } }], attempt);
+  await pages.read([LOOKUP], attempt);
   expect(asked).toEqual([expect.not.objectContaining({ readConcern: { level: 'snapshot' } })]);
+});
+
+it('lets a snapshot go that is older than what was known to be written, and reads the newest state', async () => {
+  const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
+  const readAfterTime = new ReadAfterTime();
+  readAfterTime.advance({ clusterTime: new Timestamp({ t: 1_000, i: 2 }), signature });
+  const topology = { hasSnapshots: true, readAfterTime };
+  const pages = new StoredPages({ topology } as unknown as Database);
+  const cursor = { id: 7, atClusterTime: new Timestamp({ t: 1_000, i: 1 }) };
+  const killed: unknown[] = [];
+  const attempt = {
+    isOfPrimary: true,
+    command: async () => ({ cursor }),
+    restOf: async () => [{ _id: 'old' }, { _id: [0], itemCount: 1 }],
+    killCursor: (each: unknown) => killed.push(each),
+    rowsOfOneState: async () => [{ _id: 'new' }, { _id: [0], itemCount: 1 }],
+  } as unknown as ReadAttempt;
+  expect(await pages.read([LOOKUP], attempt)).toEqual([
+    { markets: [{ _id: 'new' }], itemCount: 1 },
+  ]);
+  expect(killed).toEqual([cursor]);
 });

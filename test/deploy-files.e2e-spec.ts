@@ -1,0 +1,124 @@
+import { describe, expect, it } from '@jest/globals';
+import { load } from 'js-yaml';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { copyFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { PROBE_PATHS } from '../src/http/probe-paths.js';
+
+/** What shutting down takes at most. */
+const SHUTDOWN_S = 15;
+
+interface Probe {
+  readonly httpGet: { path: string; port: string | number };
+}
+
+interface Container {
+  readonly ports: { name: string; containerPort: number }[];
+  readonly startupProbe: Probe;
+  readonly livenessProbe: Probe;
+  readonly readinessProbe: Probe;
+}
+
+interface PodSpec {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: [Container];
+}
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string };
+}
+
+const read = (file: string) => load(readFileSync(file, 'utf8'));
+
+const pod = (
+  read('deploy/kubernetes/base/deployment.yaml') as { spec: { template: { spec: PodSpec } } }
+).spec.template.spec;
+
+describe('Kubernetes', () => {
+  const [container] = pod.containers;
+
+  it('probes the port for operators, at paths that are there', () => {
+    const settings = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
+    const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(settings)?.[1]);
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
+      const { path, port } = httpGet;
+      const asked = container.ports.find(({ name }) => name === port)?.containerPort ?? port;
+      expect(asked).toBe(adminPort);
+      expect(PROBE_PATHS).toContain(path);
+    }
+  });
+
+  it('lets a pod out to MongoDB, Redis and OpenTelemetry', () => {
+    const { spec } = read('deploy/kubernetes/base/network-policy.yaml') as {
+      spec: { egress: { to?: unknown; ports: { port: number }[] }[] };
+    };
+    const anywhere = spec.egress.filter(({ to }) => !to).flatMap(({ ports }) => ports);
+    expect(anywhere.map(({ port }) => port)).toEqual(expect.arrayContaining([27017, 6379, 4318]));
+  });
+
+  it('leaves the time that shutting down takes', () => {
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(SHUTDOWN_S);
+  });
+});
+
+it('Compose leaves the time that shutting down takes', () => {
+  const { services } = read('docker-compose.yml') as {
+    services: { markets: { stop_grace_period: string } };
+  };
+  const [, seconds] = /^(\d+)s$/.exec(services.markets.stop_grace_period) ?? [];
+  expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
+});
+
+it('the image’s own health check does not ask for MongoDB, which no restart brings back', () => {
+  const lines = readFileSync('Dockerfile', 'utf8').replaceAll('\\\n', '');
+  const [check] = /^HEALTHCHECK .*$/m.exec(lines) ?? [];
+  expect(check).toContain('health-check.js');
+  expect(check).not.toContain('ready');
+});
+
+describe('an alert about a share', () => {
+  const { groups } = read('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] };
+  const shares = groups
+    .flatMap(({ rules }) => rules)
+    .filter(({ annotations }) => annotations.summary.includes('humanizePercentage'));
+
+  it.each(shares.map(({ alert, expr }) => [alert, expr]))(
+    'has a threshold between none and all: %s',
+    (_alert, expr) => {
+      const threshold = Number(/[<>]=? ([\d.]+)/.exec(expr)?.[1]);
+      expect(threshold).toBeGreaterThan(0);
+      expect(threshold).toBeLessThan(1);
+    },
+  );
+});
+
+it('secrets are made once, in a folder that is closed to others', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-secrets-'));
+  const secrets = join(folder, 'secrets');
+  const make = async () => {
+    await promisify(execFile)('sh', [join(folder, 'make-secrets.sh')]);
+    const names = (await readdir(secrets)).toSorted();
+    return Promise.all(
+      names.map(async (name) => [name, await readFile(join(secrets, name), 'utf8')]),
+    );
+  };
+  try {
+    await copyFile('deploy/compose/make-secrets.sh', join(folder, 'make-secrets.sh'));
+    const made = await make();
+    expect(made.map(([name]) => name)).toEqual([
+      'mongo-root-password',
+      'operator.env',
+      'service.env',
+    ]);
+    expect((await stat(secrets)).mode % 0o1000).toBe(0o700);
+    expect(await make()).toEqual(made);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
