@@ -10,6 +10,9 @@ import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
 import { findRoute } from './routes.js';
 
+/** So many times as many requests may come as may wait on a connection: Node keeps them all until it is closed. */
+const CUT_OFF_AT = 100;
+
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
 
@@ -71,6 +74,8 @@ export class IncomingRequests {
     } else if (count === pipelined + 1) {
       response.shouldKeepAlive = false;
       this.refuse(request, response);
+    } else if (count > CUT_OFF_AT * pipelined) {
+      socket.destroy();
     }
   }
 
