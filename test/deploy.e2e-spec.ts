@@ -138,6 +138,23 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect((await get()).status).toBe(401);
   }, 30_000);
 
+  it('need to read keys, too: without them the service is not ready', async () => {
+    const service = await connectedApp('marketsService');
+    const ready = async () =>
+      (await supertest(service.getHttpServer()).get('/health/ready')).status;
+    const mayFindIn = (collection: string) => ({
+      privileges: [{ resource: { db: DATABASE, collection }, actions: ['find'] }],
+    });
+    const grant = { grantPrivilegesToRole: 'marketsService' };
+    const revoke = { revokePrivilegesFromRole: 'marketsService' };
+    await until(async () => (await ready()) === 200);
+    await root.db(DATABASE).command({ ...grant, ...mayFindIn('markets') });
+    await root.db(DATABASE).command({ ...revoke, ...mayFindIn('') });
+    await until(async () => (await ready()) === 503, 5_000);
+    await root.db(DATABASE).command({ ...grant, ...mayFindIn('') });
+    await until(async () => (await ready()) === 200);
+  }, 30_000);
+
   it('may be dropped and made again: the service logs in anew', async () => {
     const { key } = await (
       await connectedApp('marketsOperator')

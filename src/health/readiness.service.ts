@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { API_KEYS } from '../api-keys/api-key.schema.js';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import { MARKETS } from '../common/collections.js';
 import { Problem } from '../http/problem.js';
@@ -60,9 +61,11 @@ export class ReadinessService {
 
   private async ping(): Promise<string | undefined> {
     try {
-      await this.database.read(PING_BUDGET_MS, (attempt) =>
-        attempt.command({ find: MARKETS, projection: { _id: 1 }, limit: 1 }),
-      );
+      await this.database.read(PING_BUDGET_MS, async (attempt) => {
+        for (const find of [MARKETS, API_KEYS]) {
+          await attempt.command({ find, projection: { _id: 1 }, limit: 1 });
+        }
+      });
       return undefined;
     } catch (error) {
       // Busy is not broken: without this replica the others would have its load, too.
