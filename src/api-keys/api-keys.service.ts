@@ -62,7 +62,7 @@ export class ApiKeysService {
       { updatePipeline: true },
     );
     if (matchedCount === 1) return issued;
-    await this.takeBack(issued.id);
+    await this.deleteUnseenKey(issued.id);
     throw new CommandFailure(
       'The key was revoked or rotated at this very moment: the new one does not work.',
     );
@@ -86,13 +86,13 @@ export class ApiKeysService {
     try {
       await show?.(issued);
     } catch (error) {
-      await this.takeBack(id);
+      await this.deleteUnseenKey(id);
       throw error;
     }
     return issued;
   }
 
-  private async takeBack(id: string): Promise<void> {
+  private async deleteUnseenKey(id: string): Promise<void> {
     try {
       await this.model.deleteOne({ _id: id });
     } catch (error) {

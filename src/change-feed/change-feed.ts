@@ -12,9 +12,9 @@ import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
-import { keepFollowing } from './feed-connection.js';
+import { followWithReconnect } from './feed-connection.js';
 import { endsResumption, isAuthenticationFailure } from './feed-errors.js';
-import { demandPlain, mayChangeKinds } from './followable.js';
+import { requirePlainCollections, mayChangeKinds } from './followable.js';
 import { Listeners } from './listeners.js';
 import { FRESH_FOR_MS, Progress, type Standing } from './progress.js';
 
@@ -80,7 +80,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Follows the database until the application ends. */
   onApplicationBootstrap(): void {
-    this.following = keepFollowing({
+    this.following = followWithReconnect({
       uri: this.config.mongodbUri ?? '',
       signal: this.ended.signal,
       follow: (db) => this.follow(db),
@@ -95,7 +95,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   private async follow(db: Db): Promise<void> {
     const { collections, fieldsBefore } = this.told;
-    let unsure: readonly string[] = collections;
+    let toCheck: readonly string[] = collections;
     const options = {
       collections,
       start: await this.startingPoint(db),
@@ -104,8 +104,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     };
     try {
       for await (const batch of changeBatches(db, options)) {
-        if (mayChangeKinds(batch.events)) unsure = collections;
-        unsure = await demandPlain(unsure, db);
+        if (mayChangeKinds(batch.events)) toCheck = collections;
+        toCheck = await requirePlainCollections(toCheck, db);
         this.take(batch);
         if (this.isInDoubt(batch)) await this.askNewest(db);
         this.blindBecause = undefined;

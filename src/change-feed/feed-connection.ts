@@ -2,7 +2,7 @@ import { MongoClient, ReadPreference, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLoggedOut } from '../database/worth-retry.js';
-import { demandProof } from './followable.js';
+import { refuseMongos } from './followable.js';
 
 const RETRY_AFTER_MS = 500;
 
@@ -21,7 +21,12 @@ interface FollowOptions {
  * Follows a database on a connection of its own, so that load on the others can't delay it: when that fails, anew
  * after a while.
  */
-export async function keepFollowing({ uri, signal, follow, failed }: FollowOptions): Promise<void> {
+export async function followWithReconnect({
+  uri,
+  signal,
+  follow,
+  failed,
+}: FollowOptions): Promise<void> {
   let client: MongoClient | undefined;
   // What waits for MongoDB ends with its connection.
   signal.addEventListener('abort', () => void client?.close().catch(() => undefined));
@@ -30,7 +35,7 @@ export async function keepFollowing({ uri, signal, follow, failed }: FollowOptio
       // A client whose first connection fails is of no more use: it is kept once it is connected.
       client ??= await connect(uri);
       const db = client.db(databaseName(uri));
-      await demandProof(db);
+      await refuseMongos(db);
       await follow(db);
     } catch (error) {
       if (signal.aborted) break;

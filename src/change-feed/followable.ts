@@ -11,7 +11,7 @@ const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
  * another shard may have taken a write since.
  * @throws NotFollowable behind a mongos
  */
-export async function demandProof(db: Db): Promise<void> {
+export async function refuseMongos(db: Db): Promise<void> {
   const { msg } = await db.command({ hello: 1 });
   if (msg === 'isdbgrid') {
     throw new NotFollowable("through a mongos it can't be known whether changes are missing");
@@ -24,7 +24,10 @@ export async function demandProof(db: Db): Promise<void> {
  * @returns the names that are still free
  * @throws NotFollowable when one is no plain collection
  */
-export async function demandPlain(names: readonly string[], db: Db): Promise<readonly string[]> {
+export async function requirePlainCollections(
+  names: readonly string[],
+  db: Db,
+): Promise<readonly string[]> {
   if (names.length === 0) return names;
   // By names alone, which needs no other privilege than to read them.
   const filter = { name: { $in: names } };

@@ -55,14 +55,14 @@ export class Progress {
     this.marks.splice(older + 1);
     this.marks.push({ clusterTime, at: askedAt });
     if (this.marks.length > MARKS_MAX) this.marks = this.marks.filter((_, at) => at % 2 === 0);
-    this.passMarks();
+    this.dropReachedMarks();
   }
 
   /** All up to `told` was told; a majority has all up to `committed`, and what was told. */
   reached(told: Timestamp, committed: Timestamp): void {
     this.told = told;
     this.committed = newest(committed, told);
-    this.passMarks();
+    this.dropReachedMarks();
   }
 
   /** How long ago all was known to have been told, in milliseconds; infinite while blind. */
@@ -86,7 +86,7 @@ export class Progress {
     return { state: 'late', lateBecause: this.lateBecause(this.answeredAt, now), ageMs };
   }
 
-  private passMarks(): void {
+  private dropReachedMarks(): void {
     const { told, committed } = this;
     if (!told || !committed) return;
     this.committedAsOf = this.lastMarkUpTo(committed)?.at ?? this.committedAsOf;

@@ -8,7 +8,12 @@ import type { Topology } from './topology.js';
 it('asks no second secondary when the first has answered at once', async () => {
   const time = new Timestamp({ t: 5, i: 1 });
   const readAfterTime = { newest: { clusterTime: time }, silentMs: 0, knownAt: () => time };
-  const topology = { readable: true, worthTrying: true, newestOnSecondaries: time, readAfterTime };
+  const topology = {
+    readable: true,
+    mayBeReadable: true,
+    newestOnSecondaries: time,
+    readAfterTime,
+  };
   const session = { advanceClusterTime: () => undefined, advanceOperationTime: () => undefined };
   const client = {
     withSession: (_options: object, work: (own: typeof session) => unknown) => work(session),

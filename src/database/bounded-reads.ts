@@ -8,7 +8,7 @@ import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
-import { leastTimeOfSecondaries } from './secondary-age.js';
+import { minimumTimeForSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
 import { isLoggedOut, passesSoon, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
@@ -45,9 +45,9 @@ export class BoundedReads {
   ) {}
 
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
-    const { readable, worthTrying } = this.topology;
+    const { readable, mayBeReadable } = this.topology;
     // While no server is known, one read for each slot waits for it, and the others fail at once.
-    if (!worthTrying || (!readable && this.slots.areTaken)) throw unavailable();
+    if (!mayBeReadable || (!readable && this.slots.areTaken)) throw unavailable();
     return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, (waitedMs) =>
       this.readWithin(budgetMs - waitedMs, operation),
     );
@@ -78,7 +78,7 @@ export class BoundedReads {
       } catch (error) {
         const lacksSnapshot = passesSoon(error);
         const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
-        if (isLast || !isWorthRetry(error) || !this.topology.worthTrying) throw error;
+        if (isLast || !isWorthRetry(error) || !this.topology.mayBeReadable) throw error;
         if (lacksSnapshot) await delay(SNAPSHOT_AGAIN_AFTER_MS);
       }
     }
@@ -92,7 +92,7 @@ export class BoundedReads {
 
   /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
   private async attemptAtSecondaries<T>(ask: Ask<T>): Promise<T> {
-    const after = leastTimeOfSecondaries(this.topology);
+    const after = minimumTimeForSecondaries(this.topology);
     const askOne = () => ask(ReadPreference.secondaryPreferred, after);
     const answered = new AbortController();
     const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(askOne);

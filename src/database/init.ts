@@ -4,7 +4,7 @@ import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
 import {
   collectionNames,
-  servesAs,
+  satisfies,
   wantedIndexes,
   WITH_IMAGES,
   type WantedIndex,
@@ -100,7 +100,7 @@ async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
     if (isNoCollection(error)) throw error;
     return [];
   });
-  if (present.some((index) => servesAs(index, wanted))) return;
+  if (present.some((index) => satisfies(index, wanted))) return;
   // An index made with the collection's own collation serves no exact comparison, but holds the name.
   const isTaken = present.some(({ name }) => name === wanted.name);
   await collection.createIndex(wanted.keys, {

@@ -49,14 +49,14 @@ export class ReadAttempt {
    * defaults of the collection or the cluster are, unless the command says otherwise.
    */
   command(command: Document): Promise<Document> {
-    return this.send(this.whole(command));
+    return this.send(this.withReadOptions(command));
   }
 
   /** All that a command finds, however many replies of at most 16 MB it takes. */
   async rows(command: Document): Promise<Document[]> {
     if (!this.isOfPrimary) {
       // The driver's cursor stays with the secondary that it began with.
-      return this.db.runCursorCommand(this.whole(command), this.options).toArray();
+      return this.db.runCursorCommand(this.withReadOptions(command), this.options).toArray();
     }
     const { cursor } = await this.command(command);
     return this.restOf(cursor);
@@ -106,7 +106,7 @@ export class ReadAttempt {
     killCursor(this.db, cursor, this.options.readPreference);
   }
 
-  private whole(command: Document): Document {
+  private withReadOptions(command: Document): Document {
     const { session } = this.options;
     const after: Timestamp | undefined = command['readConcern']?.afterClusterTime;
     // For secondaries the driver takes the time from the session.

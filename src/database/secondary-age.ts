@@ -24,7 +24,7 @@ const WITHIN_S = HEARD_KEPT_MS / 1_000;
  * the last writes may be lost with the primary, and the newest write on any secondary is enough.
  * @throws Problem when no secondary can be proven to be recent
  */
-export function leastTimeOfSecondaries({
+export function minimumTimeForSecondaries({
   newestOnSecondaries,
   secondariesNamePrimary,
   readAfterTime,

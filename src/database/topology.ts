@@ -48,7 +48,7 @@ export class Topology {
   }
 
   /** Whether some server can be read, or could a moment ago: the driver may find it again. */
-  get worthTrying(): boolean {
+  get mayBeReadable(): boolean {
     return this.readable || performance.now() - this.lastReadableAt < FORGOTTEN_FOR_MS;
   }
 

@@ -30,7 +30,7 @@ export function wantedIndexes(connection: Connection): WantedIndex[] {
 }
 
 /** Whether an index that is there does what is wanted, whatever it is called. */
-export function servesAs(present: Document, { keys, unique }: WantedIndex): boolean {
+export function satisfies(present: Document, { keys, unique }: WantedIndex): boolean {
   const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
     (restriction) => present[restriction],
   );

@@ -1,11 +1,11 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { demandProof } from '../change-feed/followable.js';
+import { refuseMongos } from '../change-feed/followable.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
 import {
   collectionNames,
-  servesAs,
+  satisfies,
   wantedIndexes,
   WITH_IMAGES,
   type WantedIndex,
@@ -57,7 +57,7 @@ async function collectionStatus(db: Db, name: string) {
 async function indexStatus(db: Db, wanted: WantedIndex) {
   const { collection, name } = wanted;
   const indexes = await visible(indexesOf(db, collection));
-  const present = indexes?.some((index) => servesAs(index, wanted)) ?? null;
+  const present = indexes?.some((index) => satisfies(index, wanted)) ?? null;
   return { collection, name, present };
 }
 
@@ -75,7 +75,7 @@ async function changeFeedStatus(db: Db) {
   let newest: NewestChange | null = null;
   try {
     newest = await newestChange(db, WITH_IMAGES);
-    await demandProof(db);
+    await refuseMongos(db);
     return { newestChange: newest, changeFeed: { on: true } };
   } catch (error) {
     return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };

@@ -82,7 +82,7 @@ async function start(
   const port = await freePort(lastPort);
   const options = { program, dbPath: path, port, replicaSet: REPLICA_SET };
   const mongod = await MongodProcess.start(options).catch((error: unknown) => {
-    if (error instanceof MongodFailed && error.cameSecond) return undefined;
+    if (error instanceof MongodFailed && error.isAlreadyInUse) return undefined;
     throw error;
   });
   if (!mongod) return undefined;

@@ -11,5 +11,5 @@ it('tells what mongod said, though the last line of its log is cut', () => {
   expect(failed.message).toBe(
     'mongod did not start: DBPathInUse: locked; {"s":"F","msg":"Aborting',
   );
-  expect(failed.cameSecond).toBe(true);
+  expect(failed.isAlreadyInUse).toBe(true);
 });

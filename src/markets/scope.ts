@@ -41,6 +41,6 @@ export function byScopeKey<T extends Readonly<Record<string, unknown>>>(
 }
 
 /** Whether the path of an update lies within an id, as in `eventId.0`: the scopes can't be known then. */
-export function isBelowScopeField(path: string): boolean {
+export function isInsideScopeField(path: string): boolean {
   return SCOPE_FIELDS.some((field) => path.startsWith(`${field}.`));
 }

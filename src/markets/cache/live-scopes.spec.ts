@@ -9,7 +9,7 @@ import { ChangeHistory } from './change-history.js';
 import { keyOfId } from './id-order.js';
 import { LiveScopes } from './live-scopes.js';
 import { makeScope } from './make-scope.js';
-import { MarketHolders } from './market-holders.js';
+import { ScopesByMarket } from './scopes-by-market.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const eventId = 'e';
@@ -61,7 +61,7 @@ it('notes a market once, and nothing of one that no scope holds any more', () =>
   tell(11, { kind: 'stored', id: 'a', before: {}, document: stored('new') });
   expect(live['holders'].of(keyOfId('a'))).toEqual([scope]);
   tell(12, { kind: 'deleted', id: 'a' });
-  expect(live['holders']).toEqual(new MarketHolders());
+  expect(live['holders']).toEqual(new ScopesByMarket());
 });
 
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {

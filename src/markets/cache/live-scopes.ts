@@ -8,7 +8,7 @@ import { SCOPE_FIELDS } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
-import { MarketHolders } from './market-holders.js';
+import { ScopesByMarket } from './scopes-by-market.js';
 
 /** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */
 export interface ScopeOwner {
@@ -23,7 +23,7 @@ export interface ScopeOwner {
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();
-  private readonly holders = new MarketHolders();
+  private readonly holders = new ScopesByMarket();
   private readonly owners: ScopeOwner[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
 

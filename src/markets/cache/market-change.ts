@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import type { DocumentChange } from '../../change-feed/change.js';
-import { isBelowScopeField, scopeKeysOf } from '../scope.js';
+import { isInsideScopeField, scopeKeysOf } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { keyOfId } from './id-order.js';
@@ -24,7 +24,7 @@ export class MarketChange {
     this.scopeKeys = keysAfter(change);
     this.scopeKeysBefore = change.before && scopeKeysOf(change.before);
     this.concernsAll =
-      change.kind === 'altered' && Object.keys(change.fields).some(isBelowScopeField);
+      change.kind === 'altered' && Object.keys(change.fields).some(isInsideScopeField);
   }
 
   /**

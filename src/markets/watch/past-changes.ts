@@ -44,7 +44,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   }
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
-  async known(question: WatchQuestion): Promise<void> {
+  async waitUntilKnown(question: WatchQuestion): Promise<void> {
     const { since, waitMs } = question;
     if (!since || waitMs < 0) return;
     const { run } = this;
@@ -54,7 +54,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
       if (begin && !since.lessThan(begin)) return;
       await Promise.race([filled, tooLate]);
     }
-    if (run !== this.run) await this.known(question);
+    if (run !== this.run) await this.waitUntilKnown(question);
   }
 
   onApplicationShutdown(): void {

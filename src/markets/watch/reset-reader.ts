@@ -12,7 +12,7 @@ import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The position of a cursor that later answers can't go on from. */
-const NOWHERE = new Timestamp({ t: 0, i: 0 });
+const NO_POSITION = new Timestamp({ t: 0, i: 0 });
 
 /** Groups as JSON, all of one cluster time. */
 export interface WatchState {
@@ -59,7 +59,11 @@ export class ResetReader {
         const position: Timestamp = cursor.atClusterTime ?? newestWrite;
         return { position, documents: await attempt.restOf(cursor), ageMs };
       }
-      return { position: NOWHERE, documents: await this.rowsNow(command, after, attempt), ageMs };
+      return {
+        position: NO_POSITION,
+        documents: await this.rowsNow(command, after, attempt),
+        ageMs,
+      };
     });
   }
 

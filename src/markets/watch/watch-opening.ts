@@ -31,7 +31,7 @@ export class WatchOpening {
     if (!(await waitForFeed(this.feed, question.after, question)))
       return changesUnavailable('blind');
     const unavailable = await this.load(question);
-    if (!unavailable) await this.past.known(question);
+    if (!unavailable) await this.past.waitUntilKnown(question);
     return unavailable;
   }
 

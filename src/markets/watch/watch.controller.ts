@@ -48,7 +48,7 @@ export class WatchController {
     await this.streams.open(request, response, question, conflateMs);
   }
 
-  /** What is asked, once it is paid for. */
+  /** Charges the limit of the key, then gives the question. */
   private async accept(
     request: ApiRequest,
     query: WatchQuery,

@@ -1,7 +1,7 @@
 import type { CachedScope } from './cached-scope.js';
 
 /** Which scopes in memory hold a market: one or two as a rule, which take less memory as an array than as a set. */
-export class MarketHolders {
+export class ScopesByMarket {
   private readonly byMarket = new Map<string, readonly CachedScope[]>();
 
   of(marketKey: string): readonly CachedScope[] {
