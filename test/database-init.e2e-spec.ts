@@ -185,6 +185,21 @@ describe('making indexes', () => {
     await until(isIndexed);
     expect(run.mock.calls.length).toBeGreaterThan(1);
   });
+
+  it('is done for a collection that was dropped, though it is filled again only after a look', async () => {
+    service = await createTestApp({ mongodbUri: monitored(mongodbUri) });
+    const feed = service.app.get(ChangeFeed);
+    await until(() => feed.isCurrent);
+    const { connection } = service.database;
+    let looks = 0;
+    connection.getClient().on('commandSucceeded', ({ commandName }) => {
+      if (commandName === 'listCollections') looks += 1;
+    });
+    await db.collection('markets').drop();
+    await until(() => looks > 0);
+    await store(connection, aMarket());
+    await until(isIndexed, 5_000);
+  });
 });
 
 it('makes no collection anew that is dropped while its indexes are made', async () => {

@@ -24,7 +24,7 @@ import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
-import { setFailCommand } from './mongo-admin.js';
+import { onMember, setFailCommand, writable } from './mongo-admin.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
 import { until } from './until.js';
@@ -442,6 +442,10 @@ describe('markets import', () => {
       return importing;
     }
 
+    function administer(command: object) {
+      return onMember(mongod, 0, (member) => member.db('admin').command(command));
+    }
+
     function validate(validator: object) {
       return other.db().command({ collMod: 'markets', validator });
     }
@@ -478,6 +482,18 @@ describe('markets import', () => {
       const profile = other.db().collection('system.profile');
       const inserts = await profile.find({ op: 'insert', ns: /\.markets$/ }).toArray();
       expect(inserts.map(({ command }) => command.writeConcern)).toEqual([{ w: 'majority' }]);
+    });
+
+    it('compares with what the primary has, so that a dry run without one fails', async () => {
+      await administer({ replSetStepDown: 60, force: true });
+      try {
+        const result = await importTo(mongod.uri, ['-', '--dry-run'], ndjson(aRecord()));
+        expect(result).toMatchObject({ code: 1, report: counts({}) });
+        expect(result.stderr).toContain("error: MongoDB can't be used: ");
+      } finally {
+        await administer({ replSetFreeze: 0 });
+        await writable(mongod);
+      }
     });
 
     it('finds out what somebody else makes of stored markets', async () => {

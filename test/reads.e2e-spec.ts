@@ -179,6 +179,12 @@ describe('readiness', () => {
     await Promise.allSettled(lookUps);
   });
 
+  it('falls while MongoDB answers no read in time', async () => {
+    const block = { failCommands: ['find'], blockConnection: true, blockTimeMS: 1_500 };
+    await setFailCommand(mongod, 'alwaysOn', block);
+    await until(async () => (await service.getOpen('/health/ready')).status === 503, 2_500);
+  });
+
   it(
     'stands while there is only too much to read',
     async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import { testDatabaseUri } from './mongo.js';
 import { startProcess, type ServiceProcess } from './services.js';
 import { StreamClient } from './watch-client.js';
@@ -8,11 +9,12 @@ const STREAMS = 50;
 /** What callers who reconnect are spread over, in milliseconds. */
 const SPREAD_MS = 2_000;
 
+const uri = testDatabaseUri();
 let server: ServiceProcess;
 
 beforeAll(async () => {
   const env = { STREAMS_PER_KEY: String(STREAMS) };
-  server = await startProcess(testDatabaseUri(), { env });
+  server = await startProcess(uri, { env });
 });
 afterAll(() => server.stop());
 
@@ -44,3 +46,17 @@ it('at the signal each stream is told, and callers come back one after the other
   expect(await server.exited).toBe(0);
   expect(performance.now() - signalledAt).toBeLessThan(15_000);
 }, 30_000);
+
+it('nothing of a demo was brought into a database that the server was given', async () => {
+  // Once it has ended it brings nothing more.
+  await server.stop('SIGTERM');
+  const client = await MongoClient.connect(uri);
+  try {
+    const keys = await client.db().collection('api_keys').find().toArray();
+    // The key of this test.
+    expect(keys.map(({ name }) => name)).toEqual(['test']);
+    expect(await client.db().collection('markets').countDocuments()).toBe(0);
+  } finally {
+    await client.close();
+  }
+});

@@ -80,18 +80,18 @@ async function restart(config: Partial<Config> = {}): Promise<TestApp> {
   return restarted;
 }
 
-async function changes(query: string) {
-  await told();
-  const { body } = await service.get(`/v1/markets/changes?${query}`).expect(200);
+async function changes(query: string, of = service) {
+  await told(of);
+  const { body } = await of.get(`/v1/markets/changes?${query}`).expect(200);
   return body;
 }
 
 /** A cursor from memory: one that was given while the feed was late on a busy machine may cost a reset. */
-async function lastingCursor(query: string): Promise<string> {
+async function lastingCursor(query: string, of = service): Promise<string> {
   let cursor = '';
   await until(async () => {
-    ({ cursor } = (await changes(query)).meta);
-    return (await changes(`${query}&since=${cursor}`)).data.length === 0;
+    ({ cursor } = (await changes(query, of)).meta);
+    return (await changes(`${query}&since=${cursor}`, of)).data.length === 0;
   });
   return cursor;
 }
@@ -243,6 +243,20 @@ describe('both', () => {
       expect(body.code).toBe('too_much_data');
       expect(body.detail).toContain(eventId);
     }
+  });
+
+  it('hold no id for whole that was asked for beside one with too much', async () => {
+    const [eventId, other] = [randomUUID(), randomUUID()];
+    // The look for both ends after 4,001 markets.
+    const many = Array.from({ length: 4_001 }, () => aMarket({ eventId, runners: [] }));
+    const few = Array.from({ length: 3 }, () => aMarket({ eventId: other }));
+    await markets().insertMany([...many, ...few] as never[]);
+    await told();
+    const both = `/v1/markets/changes?eventId=${eventId}&eventId=${other}`;
+    expect((await service.get(both).expect(400)).body.detail).toContain(eventId);
+    expect((await changes(`eventId=${other}`)).data[0].changed).toHaveLength(3);
+    const { body } = await service.get(`/v1/markets/market/provider/${other}`).expect(200);
+    expect(body.data).toHaveLength(3);
   });
 
   it('cost one request for every ten ids begun, all or nothing', async () => {
@@ -650,6 +664,27 @@ it('streams are counted, logged once and no part of the request histogram', asyn
   expect(metrics).not.toMatch(
     /duration_seconds_count{method="GET",route="\/v1\/markets\/stream",status="200"}/,
   );
+});
+
+it('a market is told as removed though MongoDB keeps no images of what was deleted', async () => {
+  const own = await createTestApp({ dbInit: false });
+  const collection: Collection = own.database.db.collection('markets');
+  const eventId = randomUUID();
+  try {
+    const market = { ...aMarket({ eventId }), _id: randomUUID() };
+    await collection.insertOne(market as never);
+    const query = `eventId=${eventId}`;
+    const cursor = await lastingCursor(query, own);
+    const stream = await open(query, {}, own.key, own);
+    const { id } = await stream.named('current');
+    await collection.deleteOne({ eventId });
+    const removed = [{ eventId, reset: false, changed: [], removed: [market._id] }];
+    expect((await changes(`${query}&since=${cursor}`, own)).data).toEqual(removed);
+    const change = await stream.event((event) => event.id !== undefined && event.id !== id);
+    expect(change.data.data).toEqual(removed);
+  } finally {
+    await own.close();
+  }
 });
 
 it('a transaction too large to be held is told whole', async () => {

@@ -2,6 +2,7 @@ import { expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { watchConnections } from './connections.js';
 
 it('leaves an answer under way alone when the server closes', async () => {
@@ -19,6 +20,20 @@ it('leaves an answer under way alone when the server closes', async () => {
   expect(await answer.text()).toBe('one two');
   // The client keeps it for its next request.
   server.closeIdleConnections();
+});
+
+it('leaves an answer alone whose client has yet to read it when the server closes', async () => {
+  const body = Buffer.alloc(32 * 1024 * 1024);
+  const server = createServer((_request, response) => {
+    response.end(body);
+    server.close();
+  });
+  watchConnections(server, 60_000);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  await once(server, 'request');
+  expect((await buffer(client)).length).toBeGreaterThan(body.length);
 });
 
 it('forgets connections that are closed', async () => {
