@@ -232,18 +232,6 @@ describe('GET /metrics', () => {
     expect(await figures()).toEqual([0, 1]);
   });
 
-  it('counts a connection that was closed under an operation as in use no longer', async () => {
-    const client = service.database.connection.getClient();
-    const connection = { address: 'cut:27017', connectionId: 1 } as never;
-    const inUse = async () =>
-      valueOf(await metricsOf(service.url), 'mongodb_pool_connections_in_use');
-    for (const event of ['connectionCreated', 'connectionCheckOutStarted', 'connectionCheckedOut'])
-      client.emit(event as 'connectionCreated', connection);
-    expect(await inUse()).toBeGreaterThan(0);
-    client.emit('connectionClosed', connection);
-    await until(async () => (await inUse()) === 0, PATIENCE_MS);
-  });
-
   it('holds the figures of its own application only', async () => {
     const other = await createTestApp();
     try {

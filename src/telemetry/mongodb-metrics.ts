@@ -66,7 +66,6 @@ export class MongodbMetrics {
     });
     client.on('connectionClosed', (event) => {
       this.open.delete(nameOf(event));
-      this.inUseSince.delete(nameOf(event));
       this.closed.inc();
     });
     client.on('connectionCheckOutStarted', () => {
