@@ -2,7 +2,9 @@
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
 
 /** Which list of markets: all that have one id in one of the fields. */
-export type Scope = { readonly eventId: string } | { readonly fixtureId: string };
+export type Scope = {
+  [Field in (typeof SCOPE_FIELDS)[number]]: { readonly [Own in Field]: string };
+}[(typeof SCOPE_FIELDS)[number]];
 
 /** The scope that a parameter of this name asks for; undefined if it asks for something else. */
 export function scopeOf(name: string, id: string): Scope | undefined {
