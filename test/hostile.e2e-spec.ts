@@ -148,6 +148,11 @@ it('reads twice as many unknown names in about twice the time', async () => {
   expect(Math.min(...manyMs) / Math.min(...fewMs)).toBeLessThan(3);
 });
 
+it('keeps idle connections for longer than balancers do, which would send on one that is closing', async () => {
+  const { headers } = await fetch(`${service.url}/health/live`);
+  expect(headers.get('keep-alive')).toBe('timeout=65');
+});
+
 it('answers 408 to each of many that time out together', async () => {
   // Those who are slow before it have been answered.
   await Promise.allSettled(slow);
