@@ -4,15 +4,9 @@ export class NotFollowable extends Error {}
 /** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
-const AUTHENTICATION_FAILED = 18;
-
 /** Whether the feed can only begin anew. */
 export function endsResumption(error: unknown): boolean {
   return error instanceof NotFollowable || CANNOT_RESUME.has(codeOf(error));
-}
-
-export function isAuthenticationFailure(error: unknown): boolean {
-  return codeOf(error) === AUTHENTICATION_FAILED;
 }
 
 function codeOf(error: unknown): number {

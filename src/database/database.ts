@@ -27,8 +27,6 @@ export class Database implements OnApplicationShutdown {
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
   private isLoggingIn = false;
-  /** MongoDB does not let us in, though it may be there. */
-  private isRefused = false;
   private lastInitFailures = '';
 
   constructor(private readonly config: Config) {}
@@ -36,11 +34,6 @@ export class Database implements OnApplicationShutdown {
   /** Calls back with each of the driver's clients before it connects: after a failure there is another. */
   onClient(listener: (client: MongoClient) => void): void {
     this.clientListeners.push(listener);
-  }
-
-  /** Whether some server can be read by us. */
-  get readable(): boolean {
-    return this.topology.readable && !this.isRefused;
   }
 
   get db(): Db {
@@ -56,7 +49,6 @@ export class Database implements OnApplicationShutdown {
     const client = this.connection.getClient();
     for (const listener of this.clientListeners) listener(client);
     await opening;
-    this.isRefused = false;
   }
 
   /** Connects however long it takes: for the server, which answers 503 in the meantime. */
@@ -66,7 +58,6 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.connect();
       } catch (error) {
-        if (error instanceof MongoServerError) this.isRefused = true;
         // The driver has waited already; a driver's message holds hosts, but never credentials.
         const failure = error instanceof Error ? error.message : 'unknown';
         if (failure !== lastFailure) this.tellFailure(failure, error);
@@ -109,7 +100,7 @@ export class Database implements OnApplicationShutdown {
   private async logInAgain(): Promise<void> {
     if (this.isLoggingIn || this.closed) return;
     this.isLoggingIn = true;
-    this.isRefused = true;
+    this.topology.isRefused = true;
     await this.connection.close(true).catch(() => undefined);
     await this.connectEventually();
     this.isLoggingIn = false;

@@ -8,6 +8,7 @@ import {
 } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
+import { isAuthenticationFailure } from './worth-retry.js';
 
 const WIRE_VERSION_5_0 = 13;
 
@@ -24,12 +25,18 @@ export class Topology {
   /** By address, the newest write that a server had at its last heartbeat. */
   private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
+  /** Whether MongoDB did not let us in when it was asked last. */
+  isRefused = false;
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       if (this.readable) this.lastReadableAt = performance.now();
       this.servers = [...newDescription.servers.values()];
+      this.isRefused ||= this.servers.some(({ error }) => isAuthenticationFailure(error));
+    });
+    client.on('connectionReady', () => {
+      this.isRefused = false;
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
       this.lastWrites.set(address, reply.lastWrite?.opTime?.ts);

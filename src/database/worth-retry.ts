@@ -1,5 +1,6 @@
 import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
 
+const AUTHENTICATION_FAILED = 18;
 const MAX_TIME_MS_EXPIRED = 50;
 
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
@@ -26,6 +27,11 @@ export function passesSoon(error: unknown): boolean {
 /** Whether the server gave up because of `maxTimeMS`. */
 export function isTimeExpired(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === MAX_TIME_MS_EXPIRED;
+}
+
+/** Whether the server did not let us in. */
+export function isAuthenticationFailure(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED;
 }
 
 /** Whether the server knows us no more, since our user was dropped: only a new connection is of the user made anew. */

@@ -17,7 +17,7 @@ export class MongodbMetrics {
   private readonly inUseSince = new Map<string, number>();
   private waiting = 0;
   private clients = 0;
-  private wasReadable = false;
+  private wasUp = false;
   private readonly created = this.metrics.counter(
     'mongodb_pool_connections_created_total',
     'Connections to MongoDB that were opened.',
@@ -46,7 +46,7 @@ export class MongodbMetrics {
     metrics.gauges({
       mongodb_up: [
         '1 while some MongoDB server can be read, and lets us in, else 0.',
-        () => Number(database.readable),
+        () => Number(this.isUp),
       ],
       mongodb_pool_connections: [connections, () => this.open.size],
       mongodb_pool_connections_in_use: [inUse, () => this.inUseSince.size],
@@ -59,7 +59,8 @@ export class MongodbMetrics {
     const clientId = (this.clients += 1);
     const nameOf = (event: { address: string; connectionId: number | '<monitor>' }) =>
       `${clientId} ${event.address} ${event.connectionId}`;
-    client.on('topologyDescriptionChanged', () => this.noteReadable());
+    client.on('topologyDescriptionChanged', () => this.noteUp());
+    client.on('connectionReady', () => this.noteUp());
     client.on('connectionCreated', (event) => {
       this.open.add(nameOf(event));
       this.created.inc();
@@ -80,8 +81,6 @@ export class MongodbMetrics {
       this.checkoutFailures.inc();
     });
     client.on('connectionCheckedIn', (event) => {
-      // After a refusal the servers are the same as before: only what is read shows that it is over.
-      this.noteReadable();
       const since = this.inUseSince.get(nameOf(event));
       if (since === undefined) return;
       this.inUseSince.delete(nameOf(event));
@@ -89,11 +88,17 @@ export class MongodbMetrics {
     });
   }
 
-  private noteReadable(): void {
-    const { readable } = this.database;
-    if (readable === this.wasReadable) return;
-    this.wasReadable = readable;
-    if (readable) this.logger.log('MongoDB can be read');
+  /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
+  private get isUp(): boolean {
+    const { readable, isRefused } = this.database.topology;
+    return readable && !isRefused;
+  }
+
+  private noteUp(): void {
+    const { isUp } = this;
+    if (isUp === this.wasUp) return;
+    this.wasUp = isUp;
+    if (isUp) this.logger.log('MongoDB can be read');
     else this.logger.warn('MongoDB cannot be read');
   }
 }
