@@ -6,6 +6,11 @@ describe('scopeKey', () => {
     expect(scopeKey({ eventId: 'x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
     expect(scopeKey({ eventId: 'fixtureId:x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
   });
+
+  it('makes no scope of one field into one of another', () => {
+    expect(() => scopeKey({ teamId: 'x' } as never)).toThrow('eventId, fixtureId');
+    expect(() => scopeKey({ eventId: undefined } as never)).toThrow('eventId, fixtureId');
+  });
 });
 
 describe('scopeKeysOf', () => {

@@ -1,10 +1,13 @@
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
+export type ScopeField = (typeof SCOPE_FIELDS)[number];
 
 /** Which list of markets: all that have one id in one of the fields. */
 export type Scope = {
-  [Field in (typeof SCOPE_FIELDS)[number]]: { readonly [Own in Field]: string };
-}[(typeof SCOPE_FIELDS)[number]];
+  [Field in ScopeField]: { readonly [Own in Field]: string } & {
+    readonly [Other in Exclude<ScopeField, Field>]?: never;
+  };
+}[ScopeField];
 
 /** The scope that a parameter of this name asks for; undefined if it asks for something else. */
 export function scopeOf(name: string, id: string): Scope | undefined {
@@ -12,9 +15,17 @@ export function scopeOf(name: string, id: string): Scope | undefined {
   return SCOPE_FIELDS.some((field) => field === name) ? (scope as Scope) : undefined;
 }
 
+/** The field that the scope's markets are looked up by. */
+export function fieldOf(scope: Scope): ScopeField {
+  const found = SCOPE_FIELDS.find((field) => scope[field] !== undefined);
+  if (!found) throw new Error(`A scope has one of ${SCOPE_FIELDS.join(', ')}`);
+  return found;
+}
+
 /** A scope as a key for maps. */
 export function scopeKey(scope: Scope): string {
-  return Object.entries(scope).flat().join(':');
+  const field = fieldOf(scope);
+  return `${field}:${scope[field]}`;
 }
 
 /** The keys of all scopes that a stored market is in: MongoDB finds an array by each of its elements. */

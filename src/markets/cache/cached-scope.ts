@@ -54,6 +54,7 @@ export class CachedScope {
 
   /** The markets that meet all conditions, in the order of `_id`. */
   matching(conditions: Conditions): readonly CachedMarket[] {
+    if (Object.keys(conditions).length === 0) return this.markets;
     return this.markets.filter(({ filtered }) => meets(filtered, conditions));
   }
 

@@ -1,7 +1,7 @@
 import { Problem } from '../../http/problem.js';
 import { MARKETS_TOGETHER_MAX } from '../cache/find-scopes.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
-import { scopeKey, type Scope } from '../scope.js';
+import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
 /** How many markets a scope has, by its key. */
 type SizeOf = (key: string) => number;
@@ -28,10 +28,11 @@ export function checkSizes(scopes: readonly Scope[], sizeOf: SizeOf): void {
 }
 
 function tooMuch(scope: Scope, detail: string): Problem {
-  const [name = '', id = ''] = Object.entries(scope).flat();
-  const fault = `${JSON.stringify(id)}: ${detail}`;
-  const errors = [{ in: 'query' as const, name, detail: fault }];
-  return new Problem('too_much_data', `${name} ${fault}`, { errors });
+  const name = fieldOf(scope);
+  const id = JSON.stringify(scope[name]);
+  return new Problem('too_much_data', `${name} ${id}: ${detail}`, {
+    errors: [{ in: 'query', name, detail: `${id}: ${detail}` }],
+  });
 }
 
 /** Why memory can't tell changes. */
