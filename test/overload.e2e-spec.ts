@@ -75,7 +75,9 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   expect(live.map(({ status }) => status)).toEqual([200]);
   const served = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 503);
-  expect(served.length + refused.length).toBe(CONNECTIONS);
+  // On a busy machine some wait too long for MongoDB.
+  const late = answers.filter(({ status }) => status === 504);
+  expect(served.length + refused.length + late.length).toBe(CONNECTIONS);
   // How many depends on how many can be answered before the others have waited too long.
   expect(served.length).toBeGreaterThan(20);
   expect(refused.length).toBeGreaterThan(100);
