@@ -1,4 +1,3 @@
-import { ApiKeySchema, StoredApiKey } from './api-keys/api-key.schema.js';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
 import { CommandFailure, type CommandContext } from './common/command.js';
@@ -28,7 +27,6 @@ export async function withDatabase(
   const server = await openServer(config, name, signal);
   const connection = newConnection();
   connection.model(Market.name, MarketSchema);
-  connection.model(StoredApiKey.name, ApiKeySchema);
   const context: CommandContext = {
     connection,
     dbInit: config.dbInit,

@@ -11,7 +11,7 @@ import {
 import { MongoClient, type CommandStartedEvent } from 'mongodb';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StoredApiKey } from '../src/api-keys/api-key.schema.js';
+import type { StoredApiKey } from '../src/api-keys/stored-api-key.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';

@@ -1,9 +1,14 @@
-import type { Model } from 'mongoose';
+import type { Connection } from 'mongoose';
+import { API_KEYS } from '../common/collections.js';
 import { CommandFailure } from '../common/command.js';
-import type { KeyFields, StoredApiKey } from './api-key.schema.js';
+import { EXACT_COLLATION } from '../database/driver-options.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
 import { successorOf } from './key-rotation.js';
+import type { KeyFields, StoredApiKey } from './stored-api-key.js';
+
+/** Ids are compared exactly, whatever the collection's own collation is. */
+const EXACT = { collation: EXACT_COLLATION };
 
 export interface NewKey {
   readonly name: string;
@@ -26,7 +31,7 @@ export type Show = (issued: IssuedKey) => Promise<void>;
 
 /** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
 export class ApiKeysService {
-  constructor(private readonly model: Model<StoredApiKey>) {}
+  constructor(private readonly connection: Connection) {}
 
   async create({ expiresInMs, ...fields }: NewKey, show?: Show): Promise<IssuedKey> {
     const createdAt = new Date();
@@ -36,12 +41,13 @@ export class ApiKeysService {
 
   /** All keys, the newest last. */
   async list(): Promise<StoredApiKey[]> {
-    return this.model.find().sort({ createdAt: 1, _id: 1 }).lean();
+    return this.records.find().sort({ createdAt: 1, _id: 1 }).toArray();
   }
 
   /** Ends a key for good; one revoked before keeps its time. */
   async revoke(id: string): Promise<StoredApiKey> {
-    await this.model.updateOne({ _id: id, revokedAt: null }, { $set: { revokedAt: new Date() } });
+    const active = { _id: id, revokedAt: null };
+    await this.records.updateOne(active, { $set: { revokedAt: new Date() } }, EXACT);
     return this.find(id);
   }
 
@@ -55,11 +61,11 @@ export class ApiKeysService {
     const issued = await this.issue(successorOf(old, createdAt), show);
     const endsAt = new Date(createdAt.getTime() + options.overlapMs);
     // The new one first: a crash in between must not leave a caller without a key.
-    const { matchedCount } = await this.model.updateOne(
+    const { matchedCount } = await this.records.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
       // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
       [{ $set: { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } } }],
-      { updatePipeline: true },
+      EXACT,
     );
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
@@ -70,11 +76,15 @@ export class ApiKeysService {
 
   /** Puts the public demo key in, unless it is there: a revoked one stays revoked. */
   async ensureDemoKey(): Promise<void> {
-    await this.model.updateOne(
+    await this.records.updateOne(
       { _id: keyIdOf(DEMO_KEY) },
       { $setOnInsert: { name: 'demo', hash: hashKey(DEMO_KEY), createdAt: new Date() } },
-      { upsert: true },
+      { ...EXACT, upsert: true },
     );
+  }
+
+  private get records() {
+    return this.connection.collection<StoredApiKey>(API_KEYS);
   }
 
   private async issue(fields: KeyFields, show?: Show): Promise<IssuedKey> {
@@ -82,7 +92,7 @@ export class ApiKeysService {
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
-    await this.model.create(record);
+    await this.records.insertOne(record, { ignoreUndefined: true });
     try {
       await show?.(issued);
     } catch (error) {
@@ -94,7 +104,7 @@ export class ApiKeysService {
 
   private async deleteUnseenKey(id: string): Promise<void> {
     try {
-      await this.model.deleteOne({ _id: id });
+      await this.records.deleteOne({ _id: id }, EXACT);
     } catch (error) {
       throw new CommandFailure(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
         cause: error,
@@ -103,7 +113,7 @@ export class ApiKeysService {
   }
 
   private async find(id: string): Promise<StoredApiKey> {
-    const record = await this.model.findById(id).lean();
+    const record = await this.records.findOne({ _id: id }, EXACT);
     if (!record) throw new CommandFailure('There is no key with this id.');
     return record;
   }

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { setImmediate } from 'node:timers/promises';
+import { API_KEYS } from '../common/collections.js';
 import { momentBefore, momentNow } from '../common/moment.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
-import { API_KEYS, type StoredApiKey } from './api-key.schema.js';
+import type { StoredApiKey } from './stored-api-key.js';
 import type { KnownKey } from './known-key.js';
 
 /** Reads records of keys from MongoDB: one query for all that are asked for in one turn of the event loop. */

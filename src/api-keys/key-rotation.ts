@@ -1,5 +1,5 @@
 import { CommandFailure } from '../common/command.js';
-import type { KeyFields, StoredApiKey } from './api-key.schema.js';
+import type { KeyFields, StoredApiKey } from './stored-api-key.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 
 const ENDED = {

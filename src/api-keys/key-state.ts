@@ -1,5 +1,5 @@
 import type { Caller } from '../http/api-request.js';
-import type { StoredApiKey } from './api-key.schema.js';
+import type { StoredApiKey } from './stored-api-key.js';
 
 export type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
 

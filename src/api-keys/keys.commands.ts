@@ -2,7 +2,6 @@ import { InvalidArgumentError, type Command } from 'commander';
 import type { CommandContext, RunCommand } from '../common/command.js';
 import { printable } from '../common/text.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
-import type { StoredApiKey } from './api-key.schema.js';
 import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
 import { keysTable, shown } from './shown-key.js';
 
@@ -59,31 +58,25 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
 }
 
 async function create(context: CommandContext, { expiresIn, ...fields }: CreateOptions) {
-  const service = await serviceOf(context);
+  const service = new ApiKeysService(context.connection);
   await service.create({ ...fields, expiresInMs: expiresIn }, showOnce(context));
 }
 
 async function list(context: CommandContext): Promise<void> {
-  const service = await serviceOf(context);
+  const service = new ApiKeysService(context.connection);
   const keys = (await service.list()).map(shown);
   await context.print({ json: keys, text: keysTable(keys) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
-  const service = await serviceOf(context);
+  const service = new ApiKeysService(context.connection);
   const record = shown(await service.revoke(id));
   await context.print({ json: record, text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
 async function rotate(context: CommandContext, id: string, { overlap = DAY_MS }: RotateOptions) {
-  const service = await serviceOf(context);
+  const service = new ApiKeysService(context.connection);
   await service.rotate(id, { overlapMs: overlap }, showOnce(context));
-}
-
-/** The schema is loaded when a command runs, since it brings Mongoose along. */
-async function serviceOf({ connection }: CommandContext): Promise<ApiKeysService> {
-  const { StoredApiKey: Record } = await import('./api-key.schema.js');
-  return new ApiKeysService(connection.model<StoredApiKey>(Record.name));
 }
 
 /** The key stands alone on stdout, easy to copy or to pipe. */

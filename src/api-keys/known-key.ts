@@ -1,5 +1,5 @@
 import { elapsedMs, type Moment } from '../common/moment.js';
-import type { StoredApiKey } from './api-key.schema.js';
+import type { StoredApiKey } from './stored-api-key.js';
 
 /** A record is trusted for this long after its read began: a revoked key stops working within it. */
 const TRUST_MS = 2_000;

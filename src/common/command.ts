@@ -2,7 +2,7 @@ import type { Connection } from 'mongoose';
 
 /** What a command works with while it runs. */
 export interface CommandContext {
-  /** Open, with the models of the service; closed when the command ends. */
+  /** Open, with the model of the markets; closed when the command ends. */
   readonly connection: Connection;
   /** Whether collections and indexes may be made. */
   readonly dbInit: boolean;

@@ -1,14 +1,9 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { COLLECTIONS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
-import {
-  collectionNames,
-  satisfies,
-  wantedIndexes,
-  WITH_IMAGES,
-  type WantedIndex,
-} from './wanted.js';
+import { satisfies, wantedIndexes, WITH_IMAGES, type WantedIndex } from './wanted.js';
 import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */
@@ -27,14 +22,14 @@ const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
 /**
- * Makes the collections and indexes of the connection's models where they lack, and turns on what the
+ * Makes the service's collections, and the indexes of the connection's models, where they lack, and turns on what the
  * change feed needs. Drops nothing, and goes on where something can't be made.
  */
 export async function initDatabase(connection: Connection): Promise<InitItem[]> {
   const { db } = connection;
   if (!db) throw new Error('not connected to MongoDB');
   const items: InitItem[] = [];
-  for (const name of collectionNames(connection)) {
+  for (const name of COLLECTIONS) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
   }
   items.push(await attempt(`pre- and post-images of ${WITH_IMAGES}`, () => turnOnImages(db)));

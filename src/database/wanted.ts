@@ -13,10 +13,6 @@ export interface WantedIndex {
 /** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
 export const WITH_IMAGES = MARKETS;
 
-export function collectionNames(connection: Connection): string[] {
-  return Object.values(connection.models).map(({ collection }) => collection.collectionName);
-}
-
 /** The indexes that the schemas of the connection's models declare. */
 export function wantedIndexes(connection: Connection): WantedIndex[] {
   return Object.values(connection.models).flatMap(({ collection, schema }) =>

@@ -1,15 +1,10 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { refuseMongos } from '../change-feed/followable.js';
+import { COLLECTIONS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
-import {
-  collectionNames,
-  satisfies,
-  wantedIndexes,
-  WITH_IMAGES,
-  type WantedIndex,
-} from '../database/wanted.js';
+import { satisfies, wantedIndexes, WITH_IMAGES, type WantedIndex } from '../database/wanted.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
@@ -20,13 +15,12 @@ export async function databaseStatus(connection: Connection) {
   if (!db) throw new Error('not connected to MongoDB');
   const build = await visible(db.command({ buildInfo: 1 }));
   const serverVersion: string | null = build?.['version'] ?? null;
-  const names = collectionNames(connection);
   const wanted = wantedIndexes(connection);
   return {
     database: db.databaseName,
     serverVersion,
     topology: await topologyOf(db),
-    collections: await Promise.all(names.map((name) => collectionStatus(db, name))),
+    collections: await Promise.all(COLLECTIONS.map((name) => collectionStatus(db, name))),
     indexes: await Promise.all(wanted.map((index) => indexStatus(db, index))),
     ...(await changeFeedStatus(db)),
   };

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { API_KEYS } from '../api-keys/api-key.schema.js';
 import { ChangeFeed } from '../change-feed/change-feed.js';
-import { MARKETS } from '../common/collections.js';
+import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { Problem } from '../http/problem.js';
 import { Database } from '../database/database.js';
 import type { ReadyState } from './health-state.dto.js';
@@ -62,7 +61,7 @@ export class ReadinessService {
   private async ping(): Promise<string | undefined> {
     try {
       await this.database.read(PING_BUDGET_MS, async (attempt) => {
-        for (const find of [MARKETS, API_KEYS]) {
+        for (const find of COLLECTIONS) {
           await attempt.command({ find, projection: { _id: 1 }, limit: 1 });
         }
       });

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { API_KEYS } from '../api-keys/api-key.schema.js';
 import { ChangeFeed } from '../change-feed/change-feed.js';
-import { MARKETS } from '../common/collections.js';
+import { COLLECTIONS } from '../common/collections.js';
 import { MarketCache } from '../markets/cache/market-cache.js';
 import { Metrics } from './metrics.js';
 
@@ -33,7 +32,7 @@ export class MemoryMetrics {
       ],
     });
     const events = metrics.counter('change_feed_events_total', 'Changes that the feed has told.');
-    for (const collection of [MARKETS, API_KEYS]) {
+    for (const collection of COLLECTIONS) {
       feed.listen(collection, { committed: ({ changes }) => events.inc(changes.length) });
     }
   }
