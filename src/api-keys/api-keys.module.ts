@@ -4,7 +4,7 @@ import { ApiKeysService } from './api-keys.service.js';
 import { KeyReader } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
 import { KeyVerifier } from './key-verifier.js';
-import { RequestCounter } from './request-counter.js';
+import { requestCounter } from './request-counter.js';
 import { RequestLimit } from './request-limit.js';
 
 /** Commands use it without Nest. */
@@ -16,7 +16,7 @@ const apiKeysService = {
 
 /** Keys and their limits. The guard that asks for them is a provider of AppModule. */
 @Module({
-  providers: [apiKeysService, KeyReader, KeyRecords, KeyVerifier, RequestCounter, RequestLimit],
+  providers: [apiKeysService, KeyReader, KeyRecords, KeyVerifier, requestCounter, RequestLimit],
   exports: [ApiKeysService, KeyVerifier, RequestLimit],
 })
 export class ApiKeysModule {}

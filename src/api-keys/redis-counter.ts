@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { WINDOW_SECONDS, type Count } from './window-counter.js';
+import { WINDOW_SECONDS, type Count, type WindowCounter } from './window-counter.js';
 
 const NAMES_IN_REDIS = 'markets-odds:requests';
 
@@ -9,14 +9,18 @@ const NAMES_IN_REDIS = 'markets-odds:requests';
 const ANSWERS_WITHIN_MS = 200;
 const RECONNECT_WITHIN_MS = 1_000;
 
-/** Counts the requests of each key in Redis, for all replicas together. */
-export class RedisCounter {
+/** Counts the requests of each key in Redis for all replicas together; while Redis is away, in this process. */
+export class RedisCounter implements OnApplicationShutdown {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
   private readonly limiter: RateLimiterRedis;
   private isAway = false;
 
-  constructor(url: string) {
+  /** @param own counts while Redis is away */
+  constructor(
+    url: string,
+    private readonly own: WindowCounter,
+  ) {
     this.redis = new Redis(url, {
       lazyConnect: true,
       connectTimeout: ANSWERS_WITHIN_MS,
@@ -44,12 +48,11 @@ export class RedisCounter {
     await this.redis.connect().catch(() => undefined);
   }
 
-  disconnect(): void {
+  onApplicationShutdown(): void {
     this.redis.disconnect();
   }
 
-  /** @returns undefined while Redis is away */
-  async add(id: string, points: number): Promise<Count | undefined> {
+  async add(id: string, points = 1): Promise<Count> {
     try {
       const { consumedPoints, msBeforeNext } = await this.limiter.penalty(id, points);
       this.note();
@@ -59,7 +62,7 @@ export class RedisCounter {
       // One that answers too slowly is connected anew: until then nobody waits for it.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
       if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
-      return undefined;
+      return this.own.add(id, points);
     }
   }
 

@@ -9,10 +9,7 @@ it('gives back no more than it took, though others take at the same time', async
     used: points > 0 ? 20 : 16,
     msLeft: 30_000,
   }));
-  const limit = new RequestLimit(
-    { add } as unknown as RequestCounter,
-    { rateLimitPerMinute: 3 } as Config,
-  );
+  const limit = new RequestLimit({ add }, { rateLimitPerMinute: 3 } as Config);
   const request = { apiKey: { id: 'k', name: 'k' }, answerHeaders: {} };
   await limit.charge(request, 5);
   expect(add.mock.calls).toEqual([
