@@ -63,7 +63,7 @@ function marketsOf(
       marketMoment,
       marketStatus: 'OPEN',
       marketType: type,
-      runners: selections.map(({ key, name, chance, line }) => ({
+      runners: selections.map(([key, name, chance, line]) => ({
         runnerId: `${marketId}-${key}`,
         name,
         price: priceOf(chance * (1 + margin)),
