@@ -2,6 +2,7 @@ import type { Connection } from 'mongoose';
 import { API_KEYS } from '../common/collections.js';
 import { CommandFailure } from '../common/command.js';
 import { EXACT_COLLATION } from '../database/driver-options.js';
+import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
 import { successorOf } from './key-rotation.js';
@@ -10,13 +11,8 @@ import type { KeyFields, StoredApiKey } from './stored-api-key.js';
 /** Ids are compared exactly, whatever the collection's own collation is. */
 const EXACT = { collation: EXACT_COLLATION };
 
-export interface NewKey {
-  readonly name: string;
+export interface NewKey extends Omit<Caller, 'id'> {
   readonly expiresInMs?: number;
-  /** Requests per minute, 0: no limit. Unset: the server's default. */
-  readonly rateLimit?: number;
-  /** Streams open at a time. Unset: the server's default. */
-  readonly streams?: number;
 }
 
 /** A key just made: the only moment at which it is seen. */
