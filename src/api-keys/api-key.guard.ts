@@ -24,17 +24,16 @@ export class ApiKeyGuard implements CanActivate {
   private readonly failures = new WindowCounter(MAX_CLIENTS);
 
   /** Where a key may be sent. */
-  private readonly place: string;
+  private readonly place = this.config.authAllowQueryKey
+    ? `in the header ${API_KEY_HEADER} or as the query parameter ${API_KEY_QUERY}`
+    : `in the header ${API_KEY_HEADER}`;
 
   constructor(
     private readonly reflector: Reflector,
     private readonly verifier: KeyVerifier,
     private readonly limit: RequestLimit,
     @Inject(Config) private readonly config: Config,
-  ) {
-    const orQuery = config.authAllowQueryKey ? ` or as the query parameter ${API_KEY_QUERY}` : '';
-    this.place = `in the header ${API_KEY_HEADER}${orQuery}`;
-  }
+  ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const targets = [context.getHandler(), context.getClass()];
@@ -54,17 +53,16 @@ export class ApiKeyGuard implements CanActivate {
   private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
     const client = clientNetwork(request.ip);
     const limit = this.config.authFailuresPerMinute;
-    const isLimited = limit > 0 && this.failures.used(client) >= limit;
+    const used = this.failures.used(client);
+    const isLimited = limit > 0 && used >= limit;
     const verdict = await this.verifier.check(key, isLimited);
     if (typeof verdict === 'object') return verdict;
-    if (!isLimited) {
-      if (limit > 0) this.failures.add(client);
-      throw this.refusal(request, verdict);
+    if (isLimited) {
+      const detail = 'Too many requests with bad keys came from your address. Please wait.';
+      throw rateLimited(detail, { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS });
     }
-    const used = this.failures.used(client);
-    const state = { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS };
-    const detail = 'Too many requests with bad keys came from your address. Please wait.';
-    throw rateLimited(detail, state);
+    if (limit > 0) this.failures.add(client);
+    throw this.refusal(request, verdict);
   }
 
   private refusal(request: ApiRequest, reason: string): Problem {
