@@ -14,9 +14,7 @@ const PING_AGAIN_AFTER_MS = 200;
 @Injectable()
 export class ReadinessService {
   private shuttingDown = false;
-  private lastPing:
-    | { readonly at: number; readonly result: Promise<string | undefined> }
-    | undefined;
+  private lastPing = { at: -Infinity, result: Promise.resolve<string | undefined>(undefined) };
 
   constructor(
     private readonly database: Database,
@@ -32,9 +30,8 @@ export class ReadinessService {
   async reasonAgainst(): Promise<string | undefined> {
     if (this.shuttingDown) return 'The service is shutting down.';
     const now = performance.now();
-    if (!this.lastPing || now - this.lastPing.at > PING_AGAIN_AFTER_MS) {
-      this.lastPing = { at: now, result: this.ping() };
-    }
+    const isOld = now - this.lastPing.at > PING_AGAIN_AFTER_MS;
+    if (isOld) this.lastPing = { at: now, result: this.ping() };
     return this.lastPing.result;
   }
 
