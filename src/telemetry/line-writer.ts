@@ -5,10 +5,8 @@ import type { DestinationStream } from 'pino';
 /** Lines that wait for a reader who has stopped reading: beyond it new ones are lost. Characters. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
-/** Lines are gathered for so long: a system call for each costs a look-up in MongoDB a tenth of its time. */
-const GATHER_MS = 5;
-
-const OFFER_AGAIN_AFTER_MS = 5;
+/** What came in so long is offered in one go: a system call for each line costs a look-up in MongoDB a tenth of its time. */
+const OFFER_EVERY_MS = 5;
 
 /** How long the end of the process waits for such a reader. Milliseconds. */
 const LAST_OFFER_MS = 1_000;
@@ -24,7 +22,7 @@ const LAST_OFFER_MS = 1_000;
 export class LineWriter implements DestinationStream {
   private waiting = '';
   private offered: Buffer = Buffer.alloc(0);
-  private scheduled = false;
+  private nextOffer: NodeJS.Timeout | undefined;
   private lost = 0;
 
   constructor(private readonly fd: number) {
@@ -37,23 +35,22 @@ export class LineWriter implements DestinationStream {
       return;
     }
     this.waiting += line;
-    if (this.scheduled) return;
-    this.scheduled = true;
-    setTimeout(this.offer, GATHER_MS).unref();
+    this.nextOffer ??= this.offerSoon();
   }
 
   /** Writes what waits, within the time for the last offer. */
   flushSync(): void {
     const until = performance.now() + LAST_OFFER_MS;
     while (!this.writeAll() && performance.now() < until) {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OFFER_AGAIN_AFTER_MS);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OFFER_EVERY_MS);
     }
   }
 
-  private readonly offer = (): void => {
-    if (this.writeAll()) this.scheduled = false;
-    else setTimeout(this.offer, OFFER_AGAIN_AFTER_MS).unref();
-  };
+  private offerSoon(): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.nextOffer = this.writeAll() ? undefined : this.offerSoon();
+    }, OFFER_EVERY_MS).unref();
+  }
 
   /** Whether nothing waits any more. */
   private writeAll(): boolean {
