@@ -1,11 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
 import type { ApiRequest } from '../http/api-request.js';
-import { rateLimited, rateLimitHeaders, type RateLimitState } from './rate-limited.js';
+import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
 
 const WINDOW_ENDS_MS = 500;
+
+/** The limit's name in the `RateLimit` headers. */
+const POLICY = 'default';
 
 type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
 
@@ -25,9 +28,8 @@ export class RequestLimit {
     const { id, limit } = this.limitOf(request);
     if (limit === 0) return;
     const count = this.counter.add(id);
-    if (count instanceof Promise)
-      return count.then((later) => admit(request, stateOf(later, limit)));
-    admit(request, stateOf(count, limit));
+    if (count instanceof Promise) return count.then((later) => admit(request, limit, later));
+    admit(request, limit, count);
   }
 
   /**
@@ -43,14 +45,14 @@ export class RequestLimit {
     // Without Redis no other request comes between taking and giving back.
     const taken = added instanceof Promise ? await added : added;
     const excess = taken.used - limit;
-    if (excess <= 0) return admit(request, stateOf(taken, limit));
+    if (excess <= 0) return admit(request, limit, taken);
     const isAboveLimit = cost > limit;
     // At most what this call has added, since other requests change the counter at the same time.
     const refund = isAboveLimit ? Math.min(excess, rest) : cost;
     // At the end of a window, what is given back would count for the next one.
     const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
-    if (!isAboveLimit) throw refusal(stateOf(left, limit));
-    admit(request, { ...stateOf(left, limit), used: limit });
+    if (!isAboveLimit) throw refusal(limit, left);
+    admit(request, limit, { ...left, used: limit });
   }
 
   private limitOf({ apiKey }: Limited): { id: string; limit: number } {
@@ -59,15 +61,12 @@ export class RequestLimit {
   }
 }
 
-function stateOf(count: Count, limit: number): RateLimitState {
-  return { policy: 'default', limit, ...count };
+function admit({ answerHeaders }: Limited, limit: number, count: Count): void {
+  if (count.used > limit) throw refusal(limit, count);
+  Object.assign(answerHeaders, rateLimitHeaders({ policy: POLICY, limit, ...count }));
 }
 
-function admit({ answerHeaders }: Limited, state: RateLimitState): void {
-  if (state.used > state.limit) throw refusal(state);
-  Object.assign(answerHeaders, rateLimitHeaders(state));
-}
-
-function refusal(state: RateLimitState) {
-  return rateLimited('Too many requests with this key. Please wait.', state);
+function refusal(limit: number, count: Count) {
+  const detail = 'Too many requests with this key. Please wait.';
+  return rateLimited(detail, { policy: POLICY, limit, ...count });
 }
