@@ -26,24 +26,18 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('Health', 'Probes for operators.')
     .addTag('Metrics', 'Figures for operators.')
     .addServer('/', 'The service that serves this document')
-    .addApiKey(
-      {
-        type: 'apiKey',
-        in: 'header',
-        name: API_KEY_HEADER,
-        description: 'Send it in one place alone: two keys in a request are refused.',
-      },
-      API_KEY_HEADER,
-    )
-    .addApiKey(
-      {
-        type: 'apiKey',
-        in: 'query',
-        name: API_KEY_QUERY,
-        description: "Simple to try out; but proxies' logs show it.",
-      },
-      API_KEY_QUERY,
-    )
+    .addSecurity(API_KEY_HEADER, {
+      type: 'apiKey',
+      in: 'header',
+      name: API_KEY_HEADER,
+      description: 'Send it in one place alone: two keys in a request are refused.',
+    })
+    .addSecurity(API_KEY_QUERY, {
+      type: 'apiKey',
+      in: 'query',
+      name: API_KEY_QUERY,
+      description: "Simple to try out; but proxies' logs show it.",
+    })
     .build();
   const document = SwaggerModule.createDocument(app, options, {
     operationIdFactory: (_controller, method) => method,
