@@ -43,15 +43,13 @@ export class ReadinessService {
       status: 'ready',
       changeFeed: {
         state,
-        ...(lateBecause && { lateBecause }),
-        ...(Number.isFinite(ageMs) && { ageSeconds: seconds(ageMs) }),
+        lateBecause,
+        ageSeconds: Number.isFinite(ageMs) ? seconds(ageMs) : undefined,
       },
-      ...(newest && {
-        newestChange: {
-          at: newest.toISOString(),
-          ageSeconds: seconds(Date.now() - newest.getTime()),
-        },
-      }),
+      newestChange: newest && {
+        at: newest.toISOString(),
+        ageSeconds: seconds(Date.now() - newest.getTime()),
+      },
     };
   }
 
