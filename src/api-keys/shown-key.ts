@@ -7,7 +7,7 @@ import { callerOf, isDate, stateOf } from './key-state.js';
 export function shown(record: StoredApiKey) {
   const { id, name, rateLimit, streams } = callerOf(record);
   return {
-    id: idText(id),
+    id: typeof id === 'string' ? id : JSON.stringify(id),
     name,
     state: stateOf(record),
     createdAt: isoTime(record.createdAt),
@@ -34,10 +34,6 @@ export function keysTable(keys: readonly ShownKey[]): string {
     String(streams ?? 'default'),
   ]);
   return formatTable([heading, ...rows]);
-}
-
-function idText(id: unknown): string {
-  return typeof id === 'string' ? id : JSON.stringify(id);
 }
 
 function isoTime(value: unknown): string | null {
