@@ -1,12 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import { setImmediate } from 'node:timers/promises';
 import { API_KEYS } from '../common/collections.js';
-import { momentBefore, momentNow } from '../common/moment.js';
+import { elapsedMs, momentBefore, momentNow, type Moment } from '../common/moment.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/problem.js';
 import type { StoredApiKey } from './stored-api-key.js';
-import type { KnownKey } from './known-key.js';
+
+/** A record is trusted for this long after its read began: a revoked key stops working within it. */
+const TRUST_MS = 2_000;
+/** At this age a record in use is read again in the background, so that no request waits for the read. */
+const REFRESH_AFTER_MS = 750;
+
+/** What MongoDB had under an id when it was read last. */
+export interface KnownKey {
+  /** Undefined: there was none. */
+  readonly record: StoredApiKey | undefined;
+  /** When the read began; earlier by what a secondary may lack, if one answered. */
+  readonly readAt: Moment;
+}
+
+export function isTrusted({ readAt }: KnownKey): boolean {
+  return elapsedMs(readAt) < TRUST_MS;
+}
+
+export function isRecent({ readAt }: KnownKey): boolean {
+  return elapsedMs(readAt) < REFRESH_AFTER_MS;
+}
 
 /** Reads records of keys from MongoDB: one query for all that are asked for in one turn of the event loop. */
 @Injectable()
@@ -20,8 +40,7 @@ export class KeyReader {
   async find(id: string): Promise<KnownKey> {
     this.ids.push(id);
     this.batch ??= setImmediate().then(() => this.read());
-    const found = await this.batch;
-    return found(id);
+    return (await this.batch)(id);
   }
 
   private async read(): Promise<(id: string) => KnownKey> {

@@ -2,9 +2,8 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import type { Moment } from '../common/moment.js';
 import type { StoredApiKey } from './stored-api-key.js';
-import type { KeyReader } from './key-reader.js';
+import type { KeyReader, KnownKey } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
-import type { KnownKey } from './known-key.js';
 
 const find = jest.fn<KeyReader['find']>();
 let records: KeyRecords;

@@ -1,12 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Socket } from 'node:net';
 import { Config } from '../config.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, matchesHash, parseKey, type PresentedKey } from './key-form.js';
+import { isTrusted, type KnownKey } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
 import { callerOf, stateOf } from './key-state.js';
-import { isTrusted, type KnownKey } from './known-key.js';
 
 /** Why a key is refused: for log and metrics, never for the caller. */
 export const REFUSALS = [
@@ -32,7 +32,7 @@ export class KeyVerifier {
 
   constructor(
     private readonly records: KeyRecords,
-    @Inject(Config) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   /**

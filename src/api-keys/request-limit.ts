@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
 import type { ApiRequest } from '../http/api-request.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
@@ -17,7 +17,7 @@ type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
 export class RequestLimit {
   constructor(
     private readonly counter: RequestCounter,
-    @Inject(Config) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   /**
