@@ -1,8 +1,8 @@
 import { Logger, type INestApplicationContext } from '@nestjs/common';
-import { getModelToken } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Market, type Runner } from '../markets/market.schema.js';
+import { MARKETS } from '../common/collections.js';
+import { Database } from '../database/database.js';
+import type { Runner } from '../markets/market.schema.js';
 import { demoMarkets, priceOf } from './demo-markets.js';
 
 /** Mean time between two changes. Milliseconds. */
@@ -20,7 +20,7 @@ export async function moveDemoPrices(
   app: INestApplicationContext,
   { pauseMs = PAUSE_MS, signal }: { pauseMs?: number; signal?: AbortSignal } = {},
 ): Promise<void> {
-  const { collection } = app.get<Model<Market>>(getModelToken(Market.name));
+  const markets = app.get(Database).connection.collection(MARKETS);
   const records = demoMarkets();
   const live = records.filter(({ marketMoment }) => marketMoment === 'live');
   // Demo markets have ids in a row of their own.
@@ -29,14 +29,14 @@ export async function moveDemoPrices(
   for (;;) {
     await delay(pauseMs * (0.5 + Math.random()), undefined, { ref: false, signal });
     try {
-      if (await collection.findOne(others, { ...options, projection: { _id: 1 } })) {
+      if (await markets.findOne(others, { ...options, projection: { _id: 1 } })) {
         new Logger('Demo').log("Other markets are there: the demo's prices stay as they are");
         return;
       }
       // The first fixtures, which a newcomer watches, move most often.
       const { _id, runners } = pick(live, Math.random() ** 2);
       const changes = { runners: withMovedPrices(runners), updatedAt: new Date() };
-      await collection.updateOne({ _id }, { $set: changes }, options);
+      await markets.updateOne({ _id }, { $set: changes }, options);
     } catch {
       // While MongoDB is away the next change tries again.
     }

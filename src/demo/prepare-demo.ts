@@ -1,19 +1,19 @@
 import { Logger, type INestApplicationContext } from '@nestjs/common';
-import { getModelToken } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { ApiKeysService } from '../api-keys/api-keys.service.js';
-import { Market } from '../markets/market.schema.js';
+import { MARKETS } from '../common/collections.js';
+import { Database } from '../database/database.js';
 import { demoMarkets } from './demo-markets.js';
 
 /** Fills an empty database with demo markets, all or none, and sees to the demo key. */
 export async function prepareDemo(app: INestApplicationContext): Promise<void> {
-  const markets = app.get<Model<Market>>(getModelToken(Market.name));
+  const { connection } = app.get(Database);
+  const markets = connection.collection(MARKETS);
   await app.get(ApiKeysService).ensureDemoKey();
-  await markets.db.transaction(
+  await connection.transaction(
     async (session) => {
-      if (await markets.exists({}).session(session)) return;
+      if (await markets.findOne({}, { session, projection: { _id: 1 } })) return;
       const records = demoMarkets();
-      await markets.collection.insertMany([...records], { session });
+      await markets.insertMany(records, { session });
       new Logger('Demo').log(`The database was empty: ${records.length} demo markets are in`);
     },
     { readPreference: 'primary' },

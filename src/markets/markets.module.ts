@@ -49,6 +49,6 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     WatchOpening,
     WatchedScopes,
   ],
-  exports: [MongooseModule, MarketCache, StreamHub, WatchedScopes],
+  exports: [MarketCache, StreamHub, WatchedScopes],
 })
 export class MarketsModule {}
