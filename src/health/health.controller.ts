@@ -1,7 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../http/api-problems.decorator.js';
-import { Problem } from '../http/problem.js';
 import { Public } from '../http/public.decorator.js';
 import { LiveState, ReadyState } from './health-state.dto.js';
 import { ReadinessService } from './readiness.service.js';
@@ -27,8 +26,7 @@ export class HealthController {
   @ApiProblems('invalid_request', 'method_not_allowed', 'database_unavailable')
   @Header('Cache-Control', 'no-store')
   async ready(): Promise<ReadyState> {
-    const reason = await this.readiness.reasonAgainst();
-    if (reason) throw new Problem('database_unavailable', reason);
+    await this.readiness.check();
     return this.readiness.state();
   }
 }

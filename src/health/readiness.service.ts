@@ -14,7 +14,7 @@ const PING_AGAIN_AFTER_MS = 200;
 @Injectable()
 export class ReadinessService {
   private shuttingDown = false;
-  private lastPing = { at: -Infinity, result: Promise.resolve<string | undefined>(undefined) };
+  private lastPing = { at: -Infinity, result: Promise.resolve() };
 
   constructor(
     private readonly database: Database,
@@ -26,13 +26,14 @@ export class ReadinessService {
     this.shuttingDown = true;
   }
 
-  /** Why no requests should be sent here, or nothing. */
-  async reasonAgainst(): Promise<string | undefined> {
-    if (this.shuttingDown) return 'The service is shutting down.';
+  /** @throws Problem when no requests should be sent here */
+  async check(): Promise<void> {
+    if (this.shuttingDown)
+      throw new Problem('database_unavailable', 'The service is shutting down.');
     const now = performance.now();
     const isOld = now - this.lastPing.at > PING_AGAIN_AFTER_MS;
     if (isOld) this.lastPing = { at: now, result: this.ping() };
-    return this.lastPing.result;
+    await this.lastPing.result;
   }
 
   /** The body of a good answer, from memory: MongoDB is not asked. */
@@ -53,18 +54,17 @@ export class ReadinessService {
     };
   }
 
-  private async ping(): Promise<string | undefined> {
+  private async ping(): Promise<void> {
     try {
       await this.database.read(PING_BUDGET_MS, async (attempt) => {
         for (const find of COLLECTIONS) {
           await attempt.command({ find, projection: { _id: 1 }, limit: 1 });
         }
       });
-      return undefined;
     } catch (error) {
       // Busy is not broken: without this replica the others would have its load, too.
-      if (error instanceof Problem && error.code === 'overloaded') return undefined;
-      return 'MongoDB cannot be read.';
+      if (error instanceof Problem && error.code === 'overloaded') return;
+      throw new Problem('database_unavailable', 'MongoDB cannot be read.');
     }
   }
 }
