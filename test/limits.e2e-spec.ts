@@ -20,6 +20,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { commandsDuring } from './mongo-commands.js';
 import { testDatabaseUri } from './mongo.js';
 import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
+import { until } from './until.js';
 
 const FIXTURE = '/v1/markets/market/fixture/nobody';
 const PROVIDER = '/v1/markets/market/provider/nobody';
@@ -319,8 +320,8 @@ describe('refused keys from one address', () => {
   it('cost MongoDB a few queries a second, however many they are', async () => {
     await useUp();
     const commands = await sentDuring(async () => {
-      const until = performance.now() + 1_000;
-      while (performance.now() < until) {
+      const end = performance.now() + 1_000;
+      while (performance.now() < end) {
         const keys = Array.from({ length: 20 }, generateKey);
         const answers = await Promise.all(keys.map(askStrict));
         for (const { status } of answers) expect(status).toBe(429);
@@ -493,19 +494,34 @@ it('a Redis that answers byte by byte costs a request 200 ms at most', async () 
   }
 });
 
+it('a server that ends leaves Redis', async () => {
+  const redis = await slowRedis();
+  const ending = await createTestApp({ redisUrl: redis.url });
+  try {
+    await until(() => redis.connected === 1);
+  } finally {
+    await ending.close();
+  }
+  await until(() => redis.connected === 0, 2_000);
+  redis.close();
+});
+
 const INFO = '$19\r\nredis_version:7.0.0\r\n';
 
 /** Answers all but the counting at once; that a byte each 100 ms, as a link that loses packets would. */
 async function slowRedis() {
-  const state = { counted: 0 };
+  const state = { counted: 0, connected: 0 };
   const server = createServer((socket) => {
+    state.connected += 1;
+    socket.on('close', () => (state.connected -= 1));
     socket.on('error', () => undefined);
     socket.on('data', (data) => {
       const commands = data
         .toString()
         .split(/^\*\d+\r\n/m)
         .slice(1);
-      if (!commands.some((command) => command.includes('evalsha'))) {
+      // The first time on a connection the whole script comes, and then its hash.
+      if (!commands.some((command) => command.includes('eval'))) {
         for (const command of commands)
           socket.write(/^\$4\r\ninfo/i.test(command) ? INFO : '+OK\r\n');
         return;
@@ -525,6 +541,9 @@ async function slowRedis() {
     url: `redis://127.0.0.1:${port}`,
     get counted() {
       return state.counted;
+    },
+    get connected() {
+      return state.connected;
     },
     close: () => void server.close(),
   };
