@@ -1,20 +1,25 @@
 /** The bytes of a file, piece by piece. */
-export type Chunks = AsyncIterable<Buffer>;
+export type Chunks = AsyncGenerator<Buffer, void>;
 
-/** The same bytes, the first chunk of which has at least `length` of them unless there are fewer. */
-export async function* withHead(chunks: Chunks, length: number): Chunks {
-  let head: Buffer | undefined = Buffer.alloc(0);
-  for await (const chunk of chunks) {
-    if (!head) {
-      yield chunk;
-      continue;
+/** Bytes that decide what the content is. */
+const HEAD_BYTES = 3;
+
+/** Reads in a way that the head decides. It has three bytes at least, unless there are fewer. */
+export async function* readByHead(
+  chunks: Chunks,
+  read: (head: Buffer, rest: Chunks) => Chunks,
+): Chunks {
+  let head = Buffer.alloc(0);
+  try {
+    while (head.length < HEAD_BYTES) {
+      const next = await chunks.next();
+      if (next.done) break;
+      head = Buffer.concat([head, next.value]);
     }
-    head = Buffer.concat([head, chunk]);
-    if (head.length < length) continue;
-    yield head;
-    head = undefined;
+    yield* read(head, chunks);
+  } finally {
+    void chunks.return();
   }
-  if (head) yield head;
 }
 
 export function startsWith(chunk: Buffer, prefix: Buffer): boolean {

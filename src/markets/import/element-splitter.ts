@@ -15,15 +15,15 @@ const OBJECT_END = 0x7d;
  */
 export class ElementSplitter {
   private readonly gatherer = new Gatherer();
-  /** Of brackets: 1 within the array itself, which begins with the first byte that is no white space. */
-  private depth = 0;
-  private isOver = false;
+  /** Of brackets: 1 within the array itself, 0 after it. */
+  private depth = 1;
   private inText = false;
   private escaped = false;
   /** Where the element at hand began; undefined while there is nothing but white space. */
   private elementLine: number | undefined;
   private afterComma = false;
 
+  /** @param line where the array begins; what is pushed begins after its bracket */
   constructor(private line: number) {}
 
   *push(chunk: Buffer): Iterable<RawRecord> {
@@ -38,11 +38,8 @@ export class ElementSplitter {
         continue;
       }
       if (isSpace(byte)) continue;
-      if (this.isOver) throw new InputFault(`something follows the array, on line ${this.line}`);
       if (this.depth === 0) {
-        this.depth = 1;
-        start = at + 1;
-        continue;
+        throw new InputFault(`something follows the array, on line ${this.line}`);
       }
       const outside = this.depth === 1;
       if (outside && (byte === COMMA || byte === ARRAY_END)) {
@@ -56,12 +53,12 @@ export class ElementSplitter {
       else if (byte === OBJECT_START || byte === ARRAY_START) this.depth++;
       else if ((byte === OBJECT_END || byte === ARRAY_END) && !outside) this.depth--;
     }
-    if (this.depth > 0 && !this.isOver) this.gatherer.add(chunk.subarray(start));
+    if (this.depth > 0) this.gatherer.add(chunk.subarray(start));
   }
 
   /** @throws InputFault when the array has not come to its end */
   end(): Iterable<RawRecord> {
-    if (this.isOver) return [];
+    if (this.depth === 0) return [];
     throw new InputFault('the array is cut: it does not end with ]');
   }
 
@@ -72,6 +69,6 @@ export class ElementSplitter {
     if (!isEmptyArray) yield { line: this.elementLine ?? this.line, bytes };
     this.elementLine = undefined;
     this.afterComma = !closes;
-    this.isOver = closes;
+    if (closes) this.depth = 0;
   }
 }

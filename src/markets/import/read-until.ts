@@ -1,41 +1,29 @@
 import type { Readable } from 'node:stream';
 
-const NEWS = ['readable', 'end', 'error', 'close'];
-
 /**
  * What a stream has to give, until it ends or the signal comes; what has arrived by then is given too.
  * @throws what the stream fails with
  */
-export async function* readUntil(stream: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* readUntil(
+  stream: Readable,
+  signal: AbortSignal = new AbortController().signal,
+): AsyncGenerator<Buffer, void> {
+  let wake: (() => void) | undefined;
+  const tell = () => wake?.();
   // `stream.errored` is checked below; without a listener an error would end the process.
-  stream.on('error', () => undefined);
+  for (const event of ['readable', 'end', 'error', 'close']) stream.on(event, tell);
+  signal.addEventListener('abort', tell);
   try {
-    while (!signal.aborted && !isOver(stream)) {
+    while (!signal.aborted && !stream.readableEnded && !stream.destroyed) {
       const chunk: Buffer | null = stream.read();
       if (chunk) yield chunk;
-      else await newsOf(stream, signal);
+      else await new Promise<void>((resolve) => (wake = resolve));
     }
     const rest: Buffer | null = stream.read();
     if (rest) yield rest;
     if (stream.errored) throw stream.errored;
   } finally {
+    signal.removeEventListener('abort', tell);
     stream.destroy();
   }
-}
-
-function isOver({ readableEnded, destroyed }: Readable): boolean {
-  return readableEnded || destroyed;
-}
-
-function newsOf(stream: Readable, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const tell = () => {
-      for (const event of NEWS) stream.off(event, tell);
-      signal.removeEventListener('abort', tell);
-      resolve();
-    };
-    for (const event of NEWS) stream.on(event, tell);
-    signal.addEventListener('abort', tell);
-    if (isOver(stream) || signal.aborted) tell();
-  });
 }

@@ -102,6 +102,22 @@ describe('readRecords', () => {
     expect(fault).toMatch(/^the gzip data is cut or damaged/);
   });
 
+  it('reads all of gzip that has come before its input fails', async () => {
+    const lines = Array.from({ length: 100 }, (_, i) => `${i + 1}: ${Math.sin(i)}`);
+    const packed = gzipSync(lines.map((line) => `${line.split(' ')[1]}\n`).join(''));
+    async function* failing() {
+      yield* chunksOf(packed, 100);
+      throw new InputFault('away');
+    }
+    const records: string[] = [];
+    const reading = (async () => {
+      for await (const { line, bytes } of readRecords(failing()))
+        records.push(`${line}: ${bytes?.toString()}`);
+    })();
+    await expect(reading).rejects.toThrow('away');
+    expect(records).toEqual(lines);
+  });
+
   it('forgets records beyond the limit, and goes on', async () => {
     const long = `"${'x'.repeat(LONGEST_RECORD_BYTES - 1)}"`;
     const longest = long.replace('x', '');

@@ -1,14 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { messageOf, printable } from '../../common/text.js';
-import { startsWith, withHead, type Chunks } from './chunks.js';
+import { readByHead, startsWith, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
 import { InputFault, isSpace, LF, LONGEST_RECORD_BYTES, type RawRecord } from './raw-record.js';
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-/** Bytes that decide what the content is. */
-const HEAD_BYTES = 3;
 
 /**
  * Tells records apart: NDJSON or one JSON array, either of them gzipped, whichever the content shows.
@@ -17,16 +15,18 @@ const HEAD_BYTES = 3;
 export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
   let splitter: LineSplitter | ElementSplitter | undefined;
   let line = 1;
-  for await (const chunk of withoutMark(unpacked(input))) {
-    if (!splitter) {
-      const first = chunk.find((byte) => !isSpace(byte));
-      if (first === undefined) {
-        line += chunk.filter((byte) => byte === LF).length;
-        continue;
-      }
-      splitter = first === ARRAY_START ? new ElementSplitter(line) : new LineSplitter(line);
+  for await (const chunk of readByHead(readByHead(input, unpacked), withoutMark)) {
+    if (splitter) {
+      yield* splitter.push(chunk);
+      continue;
     }
-    yield* splitter.push(chunk);
+    const start = chunk.findIndex((byte) => !isSpace(byte));
+    const blank = start === -1 ? chunk : chunk.subarray(0, start);
+    line += blank.filter((byte) => byte === LF).length;
+    if (start === -1) continue;
+    const isArray = chunk[start] === ARRAY_START;
+    splitter = isArray ? new ElementSplitter(line) : new LineSplitter(line);
+    yield* splitter.push(chunk.subarray(isArray ? start + 1 : start));
   }
   if (splitter) yield* splitter.end();
 }
@@ -42,15 +42,10 @@ export function parseRecord(bytes: Buffer | undefined) {
   }
 }
 
-async function* withoutMark(chunks: Chunks): Chunks {
-  let isFirst = true;
-  for await (const chunk of withHead(chunks, HEAD_BYTES)) {
-    if (isFirst && isUtf16(chunk)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
-    yield isFirst && startsWith(chunk, BYTE_ORDER_MARK)
-      ? chunk.subarray(BYTE_ORDER_MARK.length)
-      : chunk;
-    isFirst = false;
-  }
+async function* withoutMark(head: Buffer, rest: Chunks): Chunks {
+  if (isUtf16(head)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
+  yield startsWith(head, BYTE_ORDER_MARK) ? head.subarray(BYTE_ORDER_MARK.length) : head;
+  yield* rest;
 }
 
 /** JSON begins with ASCII, which is a zero byte beside another one in UTF-16. */
