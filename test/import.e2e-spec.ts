@@ -394,12 +394,15 @@ describe('markets import', () => {
   it('writes what has changed once, however many imports bring it at the same time', async () => {
     const connection = await mongoose.createConnection(uri, { autoIndex: false }).asPromise();
     try {
-      const importer = new MarketWriter(connection.model(Market.name, MarketSchema).collection);
+      const importer = new MarketWriter(
+        connection.model(Market.name, MarketSchema).collection,
+        false,
+      );
       await initDatabase(connection);
       const records = Array.from({ length: 300 }, () => aRecord());
       const writeThrice = async (changes: object) => {
         const entries = entriesOf(records.map((record) => ({ ...record, ...changes })));
-        return sumOf(await Promise.all([1, 2, 3].map(() => importer.write(entries, false))));
+        return sumOf(await Promise.all([1, 2, 3].map(() => importer.write(entries))));
       };
       await expect(writeThrice({})).resolves.toEqual(counted({ inserted: 300, unchanged: 600 }));
       await expect(writeThrice({ name: 'Other', runners: [] })).resolves.toEqual(

@@ -13,15 +13,6 @@ import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 
-export interface ImportOptions {
-  readonly dryRun: boolean;
-  /** Whether records are written as they come, and MongoDB is waited for. */
-  readonly follow: boolean;
-  readonly signal: AbortSignal;
-  readonly rejects: RejectLog;
-  readonly progress: Progress;
-}
-
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
   /** `read` counts the records whose fate is known: it is always the sum of the others. */
@@ -30,23 +21,26 @@ export class MarketImport {
   readonly failures: string[] = [];
   private readonly writer = new BatchWriter(
     async (batch) => this.count(await this.write(batch)),
-    this.options.follow,
+    this.follow,
   );
-  private readonly stop = AbortSignal.any([this.options.signal, this.writer.failed]);
+  private readonly stop = AbortSignal.any([this.signal, this.writer.failed]);
   private bytes = 0;
 
+  /** @param follow whether records are written as they come, and MongoDB is waited for */
   constructor(
     private readonly markets: MarketWriter,
-    private readonly options: ImportOptions,
+    private readonly rejects: RejectLog,
+    private readonly progress: Progress,
+    private readonly signal: AbortSignal,
+    private readonly follow: boolean,
   ) {}
 
   /** @throws when MongoDB can't be used, or the signal says so; what was written stays */
   async run(files: readonly string[]): Promise<void> {
-    const { follow, signal } = this.options;
     for (const file of files) {
       const fault: unknown = await this.readFile(file).catch((error: unknown) => error);
       await this.writer.flush();
-      const endsFeed = follow && fault === signal.reason;
+      const endsFeed = this.follow && fault === this.signal.reason;
       if (fault instanceof InputFault) this.failures.push(`${printable(file)}: ${fault.message}`);
       else if (fault !== undefined && !endsFeed) throw fault;
     }
@@ -54,7 +48,7 @@ export class MarketImport {
 
   private async readFile(file: string): Promise<void> {
     for await (const raw of readRecords(this.chunks(file))) {
-      if (!this.options.follow) this.stop.throwIfAborted();
+      if (!this.follow) this.stop.throwIfAborted();
       await this.take(file, raw);
     }
   }
@@ -81,10 +75,10 @@ export class MarketImport {
   }
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
-    const { dryRun, follow, progress, signal } = this.options;
-    const write = () => this.markets.write(batch, dryRun);
+    const write = () => this.markets.write(batch);
     try {
-      return await (follow ? onceMongodbIsThere(write, signal, progress) : write());
+      if (!this.follow) return await write();
+      return await onceMongodbIsThere(write, this.signal, this.progress);
     } catch (error) {
       const reason = printable(messageOf(error));
       throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
@@ -97,12 +91,12 @@ export class MarketImport {
       this.report.read += counts[outcome];
     }
     for (const { entry, reason } of refused) await this.reject(entry, [{ field: '', reason }]);
-    this.options.progress.update(this.bytes, this.report.read);
+    this.progress.update(this.bytes, this.report.read);
   }
 
   private async reject(place: Place, faults: readonly Fault[]): Promise<void> {
     this.report.read++;
     this.report.rejected++;
-    await this.options.rejects.add(place, faults);
+    await this.rejects.add(place, faults);
   }
 }

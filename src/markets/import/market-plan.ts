@@ -1,7 +1,8 @@
-import type { Document } from 'mongodb';
+import { Double, type Document } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
-import { MARKET_IDENTITY } from '../market.schema.js';
-import { contentFields, contentOf } from './market-content.js';
+import { Market, MARKET_IDENTITY } from '../market.schema.js';
+import { isDocument, numberOf } from '../market-view.js';
+import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import type { Fields, MarketRecord } from './market-record.js';
 
 /** What the records of one market come to. */
@@ -13,6 +14,11 @@ export interface MarketPlan {
   /** The whole market, when it is not stored. */
   readonly document: Document;
 }
+
+/** The fields that make a difference between two states of a market. */
+export const contentFields = listFields(Market).filter(
+  ({ kind }) => kind !== 'objectId' && kind !== 'date',
+);
 
 /** What a record lacks is emptied. */
 const EMPTY: Fields = Object.fromEntries(contentFields.map(({ name }) => [name, null]));
@@ -31,8 +37,8 @@ export function planMarket(
   stored: Fields | undefined,
   now: Date,
 ): MarketPlan | undefined {
-  const before = stored && contentOf(stored);
-  const contents = records.map(contentOf);
+  const before = stored && contentOf(stored, contentFields);
+  const contents = records.map((record) => contentOf(record, contentFields));
   if (isDeepStrictEqual(contents.at(-1), before)) return undefined;
   const changes = records.filter((_record, index) => {
     const previous = index === 0 ? before : contents[index - 1];
@@ -46,4 +52,17 @@ export function planMarket(
     fields: { ...content, ...(createdAt && { createdAt }), updatedAt },
     document: { ...content, createdAt: createdAt ?? now, updatedAt },
   };
+}
+
+/** These fields as an import stores them: prices are doubles, nulls are left out. */
+function contentOf(document: Fields, rules: readonly StoredFieldRule[]): Fields {
+  const fields = rules.map((rule) => [rule.name, storedValue(rule, document[rule.name])] as const);
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+function storedValue({ kind, of }: StoredFieldRule, value: unknown): unknown {
+  const price = kind === 'price' ? numberOf(value) : undefined;
+  if (price !== undefined) return new Double(price);
+  if (!of || !Array.isArray(value)) return value ?? undefined;
+  return value.map((item: unknown) => (isDocument(item) ? contentOf(item, listFields(of)) : item));
 }

@@ -19,46 +19,42 @@ export interface Fault {
 /** Faults of one record that are listed one by one: it may have millions. */
 const MOST_FAULTS = 20;
 
-type Report = (field: string, reason: string) => void;
-
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown) {
   const faults: Fault[] = [];
-  let count = 0;
-  checkObject(Market, value, '', (field, reason) => {
-    count++;
-    if (count <= MOST_FAULTS) faults.push({ field, reason });
-  });
-  if (count === 0) return { record: withDates(value as Fields) };
-  const more = count - MOST_FAULTS;
+  let more = 0;
+  for (const fault of faultsOf(Market, value, '')) {
+    if (faults.length < MOST_FAULTS) faults.push(fault);
+    else more++;
+  }
+  if (faults.length === 0) return { record: withDates(value as Fields) };
   if (more > 0) faults.push({ field: '', reason: `and ${more} more` });
   return { faults };
 }
 
-function checkObject(type: new () => object, value: unknown, path: string, report: Report): void {
+function* faultsOf(type: new () => object, value: unknown, path: string): Iterable<Fault> {
   if (!isDocument(value)) {
-    report(path, 'must be a JSON object');
+    yield { field: path, reason: 'must be a JSON object' };
     return;
   }
   const given = new Map<string, unknown>(Object.entries(value));
   const pathOf = (name: string) => (path ? `${path}.${name}` : name);
   for (const rule of listFields(type)) {
     const field = pathOf(rule.name);
-    if (given.has(rule.name)) checkField(rule, given.get(rule.name), field, report);
-    else if (!rule.optional && rule.kind !== 'objectId') report(field, 'is missing');
+    if (given.has(rule.name)) yield* faultsOfField(rule, given.get(rule.name), field);
+    else if (!rule.optional && rule.kind !== 'objectId') yield { field, reason: 'is missing' };
     given.delete(rule.name);
   }
   for (const name of given.keys()) {
-    report(pathOf(name), `is not a field of a ${type.name.toLowerCase()}`);
+    yield { field: pathOf(name), reason: `is not a field of a ${type.name.toLowerCase()}` };
   }
 }
 
-function checkField(rule: StoredFieldRule, value: unknown, field: string, report: Report): void {
+function* faultsOfField(rule: StoredFieldRule, value: unknown, field: string): Iterable<Fault> {
   const reason = faultOf(rule, value);
-  if (reason !== undefined) report(field, reason);
-  const { of } = rule;
-  if (!of || !Array.isArray(value)) return;
-  value.forEach((item, index) => checkObject(of, item, `${field}[${index}]`, report));
+  if (reason !== undefined) yield { field, reason };
+  if (!rule.of || !Array.isArray(value)) return;
+  for (const [index, item] of value.entries()) yield* faultsOf(rule.of, item, `${field}[${index}]`);
 }
 
 function withDates(record: Fields): MarketRecord {

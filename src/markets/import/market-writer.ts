@@ -15,13 +15,17 @@ type MarketWrite = MarketEntries & MarketPlan;
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 export class MarketWriter {
-  constructor(private readonly markets: Collection) {}
+  /** @param dryRun whether to compare alone, and write nothing */
+  constructor(
+    private readonly markets: Collection,
+    private readonly dryRun: boolean,
+  ) {}
 
   /**
    * Writes a batch, each market whole and at once.
    * @throws when MongoDB can't be used; what is written by then stays, and writing it again changes nothing
    */
-  async write(entries: readonly ImportEntry[], dryRun: boolean): Promise<BatchTally> {
+  async write(entries: readonly ImportEntry[]): Promise<BatchTally> {
     const tally = new BatchTally();
     const missing: MarketWrite[] = [];
     const known: MarketWrite[] = [];
@@ -37,7 +41,7 @@ export class MarketWriter {
       const market = plan && { entries: group, ...plan };
       if (!market) tally.count({ entries: group, changes: 0 }, 'unchanged');
       else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
-      else if (dryRun) tally.count(market, before ? 'updated' : 'inserted');
+      else if (this.dryRun) tally.count(market, before ? 'updated' : 'inserted');
       else (before ? known : missing).push(market);
     }
     known.push(...(await this.insert(missing, tally)));

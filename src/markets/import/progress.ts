@@ -5,16 +5,16 @@ const LINE_EVERY_MS = 10_000;
 
 /** How far an import is, on stderr: a bar with rate and time left on a terminal, a line now and then elsewhere. */
 export class Progress {
-  private readonly bar: cliProgress.SingleBar | undefined;
+  private readonly bar = process.stderr.isTTY ? barFor(this.totalBytes) : undefined;
   private readonly timer: NodeJS.Timeout;
   private readonly figures = { bytes: 0, megabytes: 0, read: 0, rate: 0 };
 
   /** @param totalBytes length of the input, 0 when nobody knows */
   constructor(
-    totalBytes: number,
+    private readonly totalBytes: number,
     private readonly sayPlainly: (message: string) => Promise<void>,
   ) {
-    const everyMs = process.stderr.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS;
+    const everyMs = this.bar ? BAR_EVERY_MS : LINE_EVERY_MS;
     let before = 0;
     this.timer = setInterval(() => {
       const { bytes, megabytes, read } = this.figures;
@@ -26,21 +26,7 @@ export class Progress {
       }
       before = read;
     }, everyMs).unref();
-    if (!process.stderr.isTTY) return;
-    const known = '{bar} {percentage}% | {read} records, {rate}/s | {eta_formatted} left';
-    const unknown = '{megabytes} MB | {read} records, {rate}/s | {duration_formatted}';
-    this.bar = new cliProgress.SingleBar(
-      {
-        format: totalBytes > 0 ? known : unknown,
-        stream: process.stderr,
-        hideCursor: true,
-        clearOnComplete: true,
-        etaBuffer: 100,
-        gracefulExit: false,
-      },
-      cliProgress.Presets.shades_classic,
-    );
-    this.bar.start(totalBytes, 0, this.figures);
+    this.bar?.start(totalBytes, 0, this.figures);
   }
 
   update(bytes: number, read: number): void {
@@ -58,4 +44,17 @@ export class Progress {
     clearInterval(this.timer);
     this.bar?.stop();
   }
+}
+
+function barFor(totalBytes: number): cliProgress.SingleBar {
+  const known = '{bar} {percentage}% | {read} records, {rate}/s | {eta_formatted} left';
+  const unknown = '{megabytes} MB | {read} records, {rate}/s | {duration_formatted}';
+  const options = {
+    format: totalBytes > 0 ? known : unknown,
+    hideCursor: true,
+    clearOnComplete: true,
+    etaBuffer: 100,
+    gracefulExit: false,
+  };
+  return new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
 }

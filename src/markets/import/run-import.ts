@@ -22,14 +22,13 @@ export async function runImport(
 ): Promise<void> {
   if (!dryRun) await prepareDatabase(context);
   const progress = new Progress(totalBytes(files), context.say);
-  const log = new RejectLog(rejects, progress);
-  const { connection, signal } = context;
-  const writer = new MarketWriter(connection.model(Market.name).collection);
-  const markets = new MarketImport(writer, { dryRun, follow, signal, rejects: log, progress });
+  const rejectLog = new RejectLog(rejects, progress);
+  const writer = new MarketWriter(context.connection.model(Market.name).collection, dryRun);
+  const markets = new MarketImport(writer, rejectLog, progress, context.signal, follow);
   try {
-    log.open();
+    rejectLog.open();
     await markets.run(files);
-    await log.close();
+    await rejectLog.close();
   } finally {
     progress.stop();
     await context.print({ json: markets.report, text: summary(markets, dryRun) });

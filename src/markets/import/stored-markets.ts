@@ -8,8 +8,7 @@ import {
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { groupBy } from './group-by.js';
-import { contentFields } from './market-content.js';
-import { identityKey } from './market-plan.js';
+import { contentFields, identityKey } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
 
 const PROJECTION = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
