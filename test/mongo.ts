@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { findMongod } from '../src/embedded-mongod/find-mongod.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
-import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
-import type { MongodOptions } from '../src/embedded-mongod/mongod-arguments.js';
+import { MongodProcess, type MongodOptions } from '../src/embedded-mongod/mongod-process.js';
 import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 
 /** A database of its own for a test file, on the MongoDB that the whole run shares. */

@@ -86,20 +86,20 @@ async function start(
     throw error;
   });
   if (!mongod) return undefined;
-  let isClosing = false;
-  const close = () => {
-    isClosing = true;
-    return mongod.stop();
-  };
   try {
     await writeOwner(path, { pid: process.pid, name, port, shared });
     const uri = await formReplicaSet(REPLICA_SET, [port]);
+    let isClosing = false;
     void mongod.gone.then(
       () => isClosing || say('The embedded MongoDB has ended: please start again'),
     );
+    const close = () => {
+      isClosing = true;
+      return mongod.stop();
+    };
     return { uri, close };
   } catch (error) {
-    await close();
+    await mongod.stop();
     throw error;
   }
 }

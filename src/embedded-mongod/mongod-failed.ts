@@ -5,7 +5,6 @@ export class MongodFailed extends Error {
     super(
       `mongod did not start: ${log.map(complaint).filter(Boolean).join('; ') || 'no reason given'}`,
     );
-    this.name = 'MongodFailed';
   }
 
   /** Whether another mongod has the data path, or has just taken the port that was free a moment ago. */
@@ -23,19 +22,13 @@ interface LogLine {
 
 /** What a line of mongod's log complains about; empty for the many lines that don't. */
 function complaint(line: string): string {
-  const parsed = parse(line);
-  if (!parsed) return line;
-  const { s, msg, attr } = parsed;
-  if (s !== 'E' && s !== 'F') return '';
-  const detail = attr?.error ?? attr?.message;
-  return typeof detail === 'string' ? detail : msg;
-}
-
-/** @returns undefined for what is no line of its log, or one that was cut by its end */
-function parse(line: string): LogLine | undefined {
   try {
-    return JSON.parse(line) as LogLine;
+    const { s, msg, attr }: LogLine = JSON.parse(line);
+    if (s !== 'E' && s !== 'F') return '';
+    const detail = attr?.error ?? attr?.message;
+    return typeof detail === 'string' ? detail : msg;
   } catch {
-    return undefined;
+    // It is no line of its log, or one that was cut by its end.
+    return line;
   }
 }

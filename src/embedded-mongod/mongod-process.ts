@@ -2,8 +2,17 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { mongodArguments, type MongodOptions } from './mongod-arguments.js';
 import { MongodFailed } from './mongod-failed.js';
+
+export interface MongodOptions {
+  readonly program: string;
+  readonly dbPath: string;
+  readonly port: number;
+  /** Name of the replica set that it is to be part of; without: a standalone server. */
+  readonly replicaSet?: string;
+  /** More arguments for mongod. */
+  readonly args?: readonly string[];
+}
 
 /** Longest time to be up in, in ms; recovering a large data path takes a while. */
 const START_TIMEOUT = 45_000;
@@ -16,7 +25,7 @@ const STOP_TIMEOUT = 5_000;
  * a terminal's Ctrl-C from mongod, whose users finish first.
  */
 const GUARD = `
-  exec 3<&0 </dev/null
+  exec 3<&0 </dev/null 2>&1
   "$@" 3<&- & mongod=$!
   echo "$mongod"
   exec >&- 2>&-
@@ -24,7 +33,7 @@ const GUARD = `
   kill -9 "$mongod"
   wait`;
 
-type Guard = ChildProcessByStdio<Writable, Readable, Readable>;
+type Guard = ChildProcessByStdio<Writable, Readable, null>;
 
 /** A mongod on 127.0.0.1 that ends when this process does. */
 export class MongodProcess {
@@ -42,7 +51,7 @@ export class MongodProcess {
    */
   static async start(options: MongodOptions): Promise<MongodProcess> {
     const args = ['-c', GUARD, 'mongod-guard', options.program, ...mongodArguments(options)];
-    const guard = spawn('/bin/sh', args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const guard = spawn('/bin/sh', args, { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
     guard.stdin.on('error', () => undefined);
     const gone = once(guard, 'close');
     const log: string[] = [];
@@ -50,7 +59,6 @@ export class MongodProcess {
       log.push(`not up within ${START_TIMEOUT / 1000} s`);
       guard.stdin.end();
     }, START_TIMEOUT);
-    guard.stderr.setEncoding('utf8').on('data', (text: string) => log.push(text.trim()));
     let pid = 0;
     guard.stdout.once('end', () => guard.stdin.end());
     guard.once('exit', () => killIfAlive(pid));
@@ -93,4 +101,20 @@ function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   } catch {
     // It is gone already.
   }
+}
+
+function mongodArguments({ dbPath, port, replicaSet, args = [] }: MongodOptions): string[] {
+  return [
+    `--dbpath=${dbPath}`,
+    `--port=${port}`,
+    '--bind_ip=127.0.0.1',
+    '--nounixsocket',
+    // zlib compression in 6.0.5 has a known hole, and nothing is gained on loopback.
+    '--networkMessageCompressors=disabled',
+    '--storageEngine=wiredTiger',
+    '--wiredTigerCacheSizeGB=0.25',
+    '--setParameter=diagnosticDataCollectionEnabled=false',
+    ...(replicaSet ? [`--replSet=${replicaSet}`, '--oplogSize=200'] : []),
+    ...args,
+  ];
 }

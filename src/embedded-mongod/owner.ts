@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { adminCommand } from './admin-command.js';
 import { freePort } from './free-port.js';
+import { adminCommand } from './replica-set.js';
 
 export const REPLICA_SET = 'embedded';
 

@@ -1,5 +1,10 @@
-import { MongoNetworkError, MongoServerError, type Document } from 'mongodb';
-import { adminCommand } from './admin-command.js';
+import {
+  MongoClient,
+  MongoNetworkError,
+  MongoServerError,
+  type Document,
+  type MongoClientOptions,
+} from 'mongodb';
 
 const ALREADY_INITIALIZED = 23;
 
@@ -45,4 +50,18 @@ async function configure(wanted: Document): Promise<void> {
 
 function hostsOf({ members }: Document): string {
   return members.map(({ host }: Document) => host).join();
+}
+
+/** Runs a command on the admin database, by a connection of its own. */
+export async function adminCommand(
+  uri: string,
+  command: Document,
+  options?: MongoClientOptions,
+): Promise<Document> {
+  const client = new MongoClient(uri, options);
+  try {
+    return await client.db('admin').command(command);
+  } finally {
+    await client.close();
+  }
 }
