@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
 import { CommandFailure, type CommandContext } from './common/command.js';
@@ -7,23 +8,19 @@ import { newConnection, openConnection } from './database/connection.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
-interface Options {
-  /** The command's name, for who waits for the embedded MongoDB meanwhile. */
-  readonly name: string;
-  readonly signal: AbortSignal;
-  /** Whether results are printed as JSON. */
-  readonly json: boolean;
-}
-
 /**
  * Gives a command the database, the embedded MongoDB's unless another is named, and ends the connection after it.
  * Without Nest, which takes longer to load than most commands take to run.
  */
 export async function withDatabase(
-  { name, signal, json }: Options,
+  program: Command,
+  signal: AbortSignal,
   work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig();
+  const json = program.opts()['json'] === true;
+  // Others wait for it by this name while it has the embedded MongoDB.
+  const name = program.args.slice(0, 2).join(' ');
   const server = await openServer(config, name, signal);
   const connection = newConnection();
   connection.model(Market.name, MarketSchema);
@@ -36,7 +33,9 @@ export async function withDatabase(
     deliver: (result) => deliver(result, json, signal),
   };
   try {
-    await openConnection(connection, server.uri, { minPoolSize: 0 }).catch(unreachable);
+    await openConnection(connection, server.uri, { minPoolSize: 0 }).catch((error: unknown) => {
+      throw new CommandFailure(`MongoDB can't be reached: ${messageOf(error)}`);
+    });
     signal.throwIfAborted();
     await Promise.race([work(context), graceAfter(signal)]);
   } finally {
@@ -52,8 +51,4 @@ async function openServer(
   if (mongodbUri) return { uri: mongodbUri, close: async () => undefined };
   const { openEmbedded } = await import('./embedded-mongod/embedded.js');
   return openEmbedded({ path, name, shared: false, signal }, (message) => void say(message));
-}
-
-function unreachable(error: unknown): never {
-  throw new CommandFailure(`MongoDB can't be reached: ${messageOf(error)}`);
 }

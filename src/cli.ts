@@ -27,9 +27,7 @@ const run: RunCommand =
   async (...args) => {
     const signal = stopSignal();
     const { withDatabase } = await import('./cli.database.js');
-    const name = program.args.slice(0, 2).join(' ');
-    const options = { name, signal, json: program.opts()['json'] === true };
-    await withDatabase(options, (context) => handler(context, ...args));
+    await withDatabase(program, signal, (context) => handler(context, ...args));
   };
 
 addKeysCommands(program, run);

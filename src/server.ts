@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.setup.js';
 import { messageOf } from './common/text.js';
@@ -35,10 +34,15 @@ async function start(): Promise<void> {
       await embedded?.close();
       await stopTracing();
     });
-    await listenForOperators(app, config);
-    await app.listen(config.port, config.host);
+    const { adminPort, host } = config;
+    if (adminPort !== undefined) {
+      const adapter = app.getHttpAdapter() as unknown as HttpServerAdapter;
+      await adapter.listenForOperators(adminPort, host);
+      new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
+    }
+    await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
-    new Logger('Main').log(`Listening on ${config.host}:${port}`);
+    new Logger('Main').log(`Listening on ${host}:${port}`);
     // Until MongoDB is there, look-ups are answered 503.
     const database = app.get(Database);
     await database.connectEventually();
@@ -53,12 +57,6 @@ async function start(): Promise<void> {
     await embedded?.close();
     throw error;
   }
-}
-
-async function listenForOperators(app: NestExpressApplication, { adminPort, host }: Config) {
-  if (adminPort === undefined) return;
-  await (app.getHttpAdapter() as unknown as HttpServerAdapter).listenForOperators(adminPort, host);
-  new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
 }
 
 start().catch((error: unknown) => {

@@ -22,11 +22,9 @@ export interface Result {
   readonly text: string;
 }
 
-type Handler<Args extends unknown[]> = (context: CommandContext, ...args: Args) => Promise<void>;
-
 /** Makes commander's action of a command: its arguments, then its options, come after the context. */
 export type RunCommand = <Args extends unknown[]>(
-  handler: Handler<Args>,
+  handler: (context: CommandContext, ...args: Args) => Promise<void>,
 ) => (...args: Args) => Promise<void>;
 
 /** The command could not do what was asked: the message on stderr, exit 1. */

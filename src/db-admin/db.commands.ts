@@ -56,14 +56,12 @@ function statusText(result: DatabaseStatus): string {
     ],
     ['newest change', newestChangeText(result.newestChange)],
   ];
-  const collections = result.collections.map(
-    ({ name, exists, estimatedCount, preAndPostImages }) => [
-      name,
-      yesNo(exists),
-      estimatedCount === null ? 'unknown' : `about ${estimatedCount}`,
-      preAndPostImages === undefined ? '' : yesNo(preAndPostImages),
-    ],
-  );
+  const collections = result.collections.map((found) => [
+    found.name,
+    yesNo(found.exists),
+    found.estimatedCount === null ? 'unknown' : `about ${found.estimatedCount}`,
+    found.preAndPostImages === undefined ? '' : yesNo(found.preAndPostImages),
+  ]);
   const indexes = result.indexes.map(({ collection, name, present }) => [
     `${collection}.${name}`,
     yesNo(present),

@@ -50,18 +50,15 @@ async function collectionStatus(db: Db, name: string) {
 
 async function indexStatus(db: Db, wanted: WantedIndex) {
   const { collection, name } = wanted;
-  const indexes = await visible(indexesOf(db, collection));
+  const found = db.collection(collection).indexes();
+  const indexes = await visible<Document[]>(
+    found.catch((error: unknown) => {
+      if (isNoCollection(error)) return [];
+      throw error;
+    }),
+  );
   const present = indexes?.some((index) => satisfies(index, wanted)) ?? null;
   return { collection, name, present };
-}
-
-async function indexesOf(db: Db, collection: string): Promise<Document[]> {
-  try {
-    return await db.collection(collection).indexes();
-  } catch (error) {
-    if (isNoCollection(error)) return [];
-    throw error;
-  }
 }
 
 /** Follows changes of markets for a moment: only that tells the topology and the privileges alike. */
