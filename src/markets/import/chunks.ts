@@ -21,7 +21,3 @@ export async function* readByHead(
     void chunks.return();
   }
 }
-
-export function startsWith(chunk: Buffer, prefix: Buffer): boolean {
-  return chunk.subarray(0, prefix.length).equals(prefix);
-}

@@ -1,7 +1,7 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, type ZlibOptions } from 'node:zlib';
-import { startsWith, type Chunks } from './chunks.js';
+import type { Chunks } from './chunks.js';
 import { InputFault } from './raw-record.js';
 import { readUntil } from './read-until.js';
 
@@ -12,7 +12,7 @@ const CHUNK_BY_CHUNK: ZlibOptions & TransformOptions = { writableHighWaterMark: 
 
 /** The same bytes, unpacked if they are gzip; of gzip that is cut, all that stands before the cut. */
 export async function* unpacked(head: Buffer, rest: Chunks): Chunks {
-  if (!startsWith(head, GZIP_MAGIC)) {
+  if (head.indexOf(GZIP_MAGIC) !== 0) {
     yield head;
     yield* rest;
     return;

@@ -1,13 +1,11 @@
 import type { Readable } from 'node:stream';
+import type { Chunks } from './chunks.js';
 
 /**
  * What a stream has to give, until it ends or the signal comes; what has arrived by then is given too.
  * @throws what the stream fails with
  */
-export async function* readUntil(
-  stream: Readable,
-  signal: AbortSignal = new AbortController().signal,
-): AsyncGenerator<Buffer, void> {
+export async function* readUntil(stream: Readable, signal = new AbortController().signal): Chunks {
   let wake: (() => void) | undefined;
   const tell = () => wake?.();
   // `stream.errored` is checked below; without a listener an error would end the process.

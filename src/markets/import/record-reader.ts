@@ -1,12 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { messageOf, printable } from '../../common/text.js';
-import { readByHead, startsWith, type Chunks } from './chunks.js';
+import { readByHead, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
 import { InputFault, isSpace, LF, LONGEST_RECORD_BYTES, type RawRecord } from './raw-record.js';
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Two byte order marks, or JSON without one: it begins with ASCII, which is a zero byte beside another one. */
+const UTF_16 = /^(?:\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0)/;
 
 /**
  * Tells records apart: NDJSON or one JSON array, either of them gzipped, whichever the content shows.
@@ -43,15 +46,8 @@ export function parseRecord(bytes: Buffer | undefined) {
 }
 
 async function* withoutMark(head: Buffer, rest: Chunks): Chunks {
-  if (isUtf16(head)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
-  yield startsWith(head, BYTE_ORDER_MARK) ? head.subarray(BYTE_ORDER_MARK.length) : head;
+  const start = head.toString('latin1', 0, 2);
+  if (UTF_16.test(start)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
+  yield head.indexOf(BYTE_ORDER_MARK) === 0 ? head.subarray(BYTE_ORDER_MARK.length) : head;
   yield* rest;
-}
-
-/** JSON begins with ASCII, which is a zero byte beside another one in UTF-16. */
-function isUtf16(head: Buffer): boolean {
-  const [first, second] = head;
-  if (first === undefined || second === undefined) return false;
-  const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  return hasMark || (first === 0) !== (second === 0);
 }

@@ -20,11 +20,16 @@ export async function runImport(
   files: readonly string[],
   { dryRun = false, follow = false, rejects, maxRejects }: RunOptions,
 ): Promise<void> {
-  if (!dryRun) await prepareDatabase(context);
-  const progress = new Progress(totalBytes(files), context.say);
+  const { connection, dbInit, signal, say } = context;
+  // Without the index of the identity each market would cost a scan of the collection.
+  const items = dryRun || !dbInit ? [] : await initDatabase(connection);
+  for (const { what, ok, reason = '' } of items) {
+    if (!ok) await say(`warning: ${what} can't be made: ${printable(reason, 500)}`);
+  }
+  const progress = new Progress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
-  const writer = new MarketWriter(context.connection.model(Market.name).collection, dryRun);
-  const markets = new MarketImport(writer, rejectLog, progress, context.signal, follow);
+  const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
+  const markets = new MarketImport(writer, rejectLog, progress, signal, follow);
   try {
     rejectLog.open();
     await markets.run(files);
@@ -37,14 +42,6 @@ export async function runImport(
   const { rejected } = markets.report;
   if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
   if (failures.length > 0) throw new CommandFailure(failures.join('\n'));
-}
-
-/** Without the index of the identity each market would cost a scan of the collection. */
-async function prepareDatabase({ connection, dbInit, say }: CommandContext): Promise<void> {
-  if (!dbInit) return;
-  for (const { what, ok, reason } of await initDatabase(connection)) {
-    if (!ok) await say(`warning: ${what} can't be made: ${printable(reason ?? '', 500)}`);
-  }
 }
 
 function summary({ report }: MarketImport, dryRun: boolean): string {
