@@ -47,13 +47,14 @@ export class BenchMongo {
     const folder = await mkdtemp(join(tmpdir(), 'markets-odds-bench-'));
     const removeFolder = () => rm(folder, { recursive: true, force: true });
     try {
+      const port = await freePort();
       const mongod = await MongodProcess.start({
         program: await findMongod(say),
         dbPath: folder,
-        port: await freePort(),
+        port,
         replicaSet: 'bench',
       });
-      const uri = await formReplicaSet('bench', [mongod.port]);
+      const uri = await formReplicaSet('bench', [port]);
       const mongo = await BenchMongo.connect(uri, mongod.pid, async () => {
         await mongod.stop();
         await removeFolder();

@@ -7,20 +7,17 @@ import { parseEnv } from 'node:util';
  * @throws Error that says why they can't be known
  */
 export function readEnvFile(path: string): Record<string, string | undefined> {
-  const bytes = read(path);
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {};
+    throw new Error(`${path} can't be read: ${code}`, { cause: error });
+  }
   // A NUL is valid UTF-8, and every other byte of what some editors save as "Unicode".
   if (!isUtf8(bytes) || bytes.includes(0)) throw new Error(`${path} is not UTF-8`);
   return parseEnv(bytes.toString().replace(/^\ufeff/, ''));
-}
-
-function read(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return Buffer.alloc(0);
-    throw new Error(`${path} can't be read: ${code}`, { cause: error });
-  }
 }
 
 /** The variables of the environment, and those of `.env` in the working directory that are unset or empty there. */

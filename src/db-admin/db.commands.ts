@@ -44,14 +44,12 @@ function statusText(result: DatabaseStatus): string {
   const { topology, changeFeed } = result;
   const set = topology.replicaSet ? ` ${topology.replicaSet}` : '';
   const members = topology.members?.map(({ name, state }) => `${name} ${state}`).join(', ');
+  const why = printable(changeFeed.reason ?? '', LONGEST_REASON);
   const facts = [
     ['database', result.database],
     ['MongoDB', result.serverVersion ?? 'unknown'],
     ['topology', `${topology.type}${set}${members ? `: ${members}` : ''}`],
-    [
-      'change feed',
-      changeFeed.on ? 'on' : `off: ${printable(changeFeed.reason ?? '', LONGEST_REASON)}`,
-    ],
+    ['change feed', changeFeed.on ? 'on' : `off: ${why}`],
     ['newest change', newestChangeText(result.newestChange)],
   ];
   const collections = result.collections.map((found) => [

@@ -40,7 +40,6 @@ export class MongodProcess {
   private constructor(
     private readonly guard: Guard,
     readonly pid: number,
-    readonly port: number,
     /** Resolves when the process is gone, for whatever reason. */
     readonly gone: Promise<unknown>,
   ) {}
@@ -68,7 +67,7 @@ export class MongodProcess {
         else log.push(line);
         if (!line.includes('"Waiting for connections"')) continue;
         guard.stdout.resume();
-        return new MongodProcess(guard, pid, options.port, gone);
+        return new MongodProcess(guard, pid, gone);
       }
     } finally {
       clearTimeout(timeout);
