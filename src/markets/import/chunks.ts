@@ -7,16 +7,20 @@ const HEAD_BYTES = 3;
 /** Reads in a way that the head decides. It has three bytes at least, unless there are fewer. */
 export async function* readByHead(
   chunks: Chunks,
-  read: (head: Buffer, rest: Chunks) => Chunks,
+  read: (head: Buffer, whole: Chunks) => Chunks,
 ): Chunks {
   let head = Buffer.alloc(0);
+  async function* whole(): Chunks {
+    yield head;
+    yield* chunks;
+  }
   try {
     while (head.length < HEAD_BYTES) {
       const next = await chunks.next();
       if (next.done) break;
       head = Buffer.concat([head, next.value]);
     }
-    yield* read(head, chunks);
+    yield* read(head, whole());
   } finally {
     void chunks.return();
   }

@@ -11,15 +11,14 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const CHUNK_BY_CHUNK: ZlibOptions & TransformOptions = { writableHighWaterMark: 1 };
 
 /** The same bytes, unpacked if they are gzip; of gzip that is cut, all that stands before the cut. */
-export async function* unpacked(head: Buffer, rest: Chunks): Chunks {
+export async function* unpacked(head: Buffer, whole: Chunks): Chunks {
   if (head.indexOf(GZIP_MAGIC) !== 0) {
-    yield head;
-    yield* rest;
+    yield* whole;
     return;
   }
   const gunzip = createGunzip(CHUNK_BY_CHUNK);
   // `readUntil` throws what goes wrong, after what was unpacked by then.
-  pipeline(joined(head, rest), gunzip).catch(() => undefined);
+  pipeline(whole, gunzip).catch(() => undefined);
   try {
     yield* readUntil(gunzip);
   } catch (error) {
@@ -27,9 +26,4 @@ export async function* unpacked(head: Buffer, rest: Chunks): Chunks {
     if (!code?.startsWith('Z_')) throw error;
     throw new InputFault(`the gzip data is cut or damaged: ${message}`);
   }
-}
-
-async function* joined(head: Buffer, rest: Chunks): Chunks {
-  yield head;
-  yield* rest;
 }

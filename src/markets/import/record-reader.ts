@@ -45,9 +45,12 @@ export function parseRecord(bytes: Buffer | undefined) {
   }
 }
 
-async function* withoutMark(head: Buffer, rest: Chunks): Chunks {
+async function* withoutMark(head: Buffer, whole: Chunks): Chunks {
   const start = head.toString('latin1', 0, 2);
   if (UTF_16.test(start)) throw new InputFault('the file is UTF-16; UTF-8 is needed');
-  yield head.indexOf(BYTE_ORDER_MARK) === 0 ? head.subarray(BYTE_ORDER_MARK.length) : head;
-  yield* rest;
+  let skipped = head.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0;
+  for await (const chunk of whole) {
+    yield chunk.subarray(skipped);
+    skipped = 0;
+  }
 }

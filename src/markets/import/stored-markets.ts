@@ -3,7 +3,6 @@ import {
   type AnyBulkWriteOperation,
   type Collection,
   type Document,
-  type WriteError,
 } from 'mongodb';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
@@ -63,17 +62,13 @@ function identityOf(market: Fields): Document {
 
 /** Writes them all; tells why some were refused, by the index of their operation. @throws when MongoDB can't be used */
 export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOperation[]) {
-  try {
-    const result = await markets.bulkWrite(operations, {
-      ordered: false,
-      writeConcern: { w: 'majority' },
-    });
-    return { result, errors: new Map<number, WriteError>() };
-  } catch (error) {
+  const options = { ordered: false, writeConcern: { w: 'majority' } } as const;
+  const result = await markets.bulkWrite(operations, options).catch((error: unknown) => {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     // Without errors of single markets the whole write has failed.
-    const errors = [error.writeErrors].flat();
-    if (errors.length === 0 || error.result.getWriteConcernError()) throw error;
-    return { result: error.result, errors: new Map(errors.map((each) => [each.index, each])) };
-  }
+    const isOfMarkets = [error.writeErrors].flat().length > 0;
+    if (!isOfMarkets || error.result.getWriteConcernError()) throw error;
+    return error.result;
+  });
+  return { result, errors: new Map(result.getWriteErrors().map((each) => [each.index, each])) };
 }
