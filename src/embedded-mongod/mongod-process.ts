@@ -21,7 +21,7 @@ const STOP_TIMEOUT = 5_000;
 
 /**
  * Runs mongod and kills it when the pipe from the starting process closes: however that one dies, its
- * mongod goes with it. The first line of output is mongod's process id. A group and session of its own keep
+ * mongod goes with it. It prints mongod's process id on a line of its own. A group and session of its own keep
  * a terminal's Ctrl-C from mongod, whose users finish first.
  */
 const GUARD = `
