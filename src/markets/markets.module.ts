@@ -13,7 +13,6 @@ import { PageReader } from './page-reader.js';
 import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
 import { PastChanges } from './watch/past-changes.js';
-import { ResetReader } from './watch/reset-reader.js';
 import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamService } from './watch/stream.service.js';
@@ -40,7 +39,6 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     ChangeHistory,
     ChangesService,
     PastChanges,
-    ResetReader,
     ScopeReloader,
     StreamHub,
     StreamService,

@@ -1,11 +1,29 @@
 import { Injectable } from '@nestjs/common';
+import { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { Database } from '../../database/database.js';
+import type { ReadAttempt } from '../../database/read-attempt.js';
+import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
-import { withGroups } from './group.js';
-import { ResetReader, type WatchState } from './reset-reader.js';
+import { meets } from '../market.filters.js';
+import { marketJson } from '../market-view.js';
+import { byScopeKey, scopeKey } from '../scope.js';
+import { resetGroup, withGroups } from './group.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
+import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
+
+/** The position of a cursor that later answers can't go on from. */
+const NO_POSITION = new Timestamp({ t: 0, i: 0 });
+
+/** Groups as JSON, all of one cluster time. */
+interface WatchState {
+  readonly groups: readonly Buffer[];
+  readonly position: Timestamp;
+  /** Everything that was written before this age is in it. Milliseconds. */
+  readonly ageMs: number;
+}
 
 /** Answers with what is new of a watch: from memory, else with all of it from MongoDB. */
 @Injectable()
@@ -14,17 +32,17 @@ export class ChangesService {
     private readonly opening: WatchOpening,
     private readonly feed: ChangeFeed,
     private readonly groups: WatchGroups,
-    private readonly reader: ResetReader,
+    private readonly database: Database,
   ) {}
 
   /**
    * The body of an answer.
-   * @throws Problem when there are too many markets, or neither memory nor MongoDB can answer
+   * @throws Problem when there are too many markets, or neither memory nor MongoDB can answer (in time)
    */
   async answer(question: WatchQuestion): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);
     const fromMemory = unavailable ? undefined : this.fromMemory(question);
-    const { groups, position, ageMs } = fromMemory ?? (await this.reader.read(question));
+    const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
     return new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
@@ -35,5 +53,50 @@ export class ChangesService {
     const { isCurrent, position, ageMs } = this.feed;
     if (!isCurrent || !position || !this.groups.hasAll(watch)) return undefined;
     return { groups: this.groups.groups(watch, since), position, ageMs };
+  }
+
+  /** All of a watch, in one state. */
+  private async fromMongodb(question: WatchQuestion): Promise<WatchState> {
+    const askedAt = performance.now();
+    const { scopes, conditions } = question.watch;
+    const { position, documents, ageMs } = await this.read(question);
+    const byKey = byScopeKey(documents);
+    checkSizes(scopes, (key) => byKey.get(key)?.length ?? 0);
+    const groups = scopes.map((scope) => {
+      const found = byKey.get(scopeKey(scope)) ?? [];
+      const matching = found.filter((document) => meets(document, conditions));
+      return resetGroup(scope, matching.map(marketJson));
+    });
+    return { groups, position, ageMs: ageMs + performance.now() - askedAt };
+  }
+
+  private read({ watch, after, readMs }: WatchQuestion) {
+    const command = findScopes(watch.scopes, watch.fitsMemory ? {} : watch.conditions);
+    return this.database.read(readMs, async (attempt) => {
+      const { ageMs, isOfPrimary } = attempt;
+      const newestWrite = await this.newestWrite(attempt);
+      if (!newestWrite) {
+        // A secondary may be behind the caller's cursor: it waits until it is not.
+        const readConcern = after && !isOfPrimary && { readConcern: { afterClusterTime: after } };
+        const documents = await attempt.rowsOfOneState({ ...command, ...readConcern });
+        return { position: NO_POSITION, documents, ageMs };
+      }
+      if (after?.greaterThan(newestWrite)) throw replicaBehind();
+      const readConcern = { level: 'snapshot', afterClusterTime: newestWrite };
+      const { cursor } = await attempt.command({ ...command, readConcern });
+      // Without a collection there is no such time.
+      const position: Timestamp = cursor.atClusterTime ?? newestWrite;
+      return { position, documents: await attempt.restOf(cursor), ageMs };
+    });
+  }
+
+  /**
+   * The newest write of the primary; undefined without a primary or a replica set, and while a majority lags: a
+   * snapshot would wait for the majority, and a cursor must not stand for writes that may still be lost.
+   */
+  private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
+    if (!this.database.topology.hasSnapshots || !attempt.isOfPrimary) return undefined;
+    if (this.feed.standing.lateBecause === 'majority_lags') return undefined;
+    return attempt.newestWrite();
   }
 }

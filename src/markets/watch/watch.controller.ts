@@ -1,19 +1,32 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { RequestLimit } from '../../api-keys/request-limit.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
+import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
 import type { ApiRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
-import { ApiChanges, ApiStream } from './api-watch.decorator.js';
+import { Changes } from './changes.dto.js';
 import { ChangesService } from './changes.service.js';
 import { readCursor } from './cursor.js';
 import { StreamService } from './stream.service.js';
 import { StreamQuery, WatchQuery } from './watch-query.dto.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
+
+const EVENTS = `event: changes
+data: {"data":[{"fixtureId":"demo-fixture-1","reset":true,"changed":[],"removed":[]}]}
+
+event: current
+id: AWkgAAsAAAACa1n_eYwNMBTF7vmQ
+data: {"ageMs":8}
+`;
+
+const cacheControl = (value: string) => ({
+  'Cache-Control': textHeader('Each answer is of its moment.', value),
+});
 
 @ApiTags('Markets')
 @Controller('v1/markets')
@@ -26,7 +39,17 @@ export class WatchController {
   ) {}
 
   @Get('changes')
-  @ApiChanges()
+  @ApiOperation({
+    summary: 'List the markets of many ids, or only what is new since a cursor',
+    description:
+      'Counts as one request for every ten ids begun. On `reset` drop what you have of that id, put `changed` by `_id`, delete `removed`.',
+  })
+  @ApiOkResponse({
+    description: 'What is new, all of one moment.',
+    type: Changes,
+    headers: cacheControl('private, no-store'),
+  })
+  @ApiKeyed('too_much_data')
   async listChanges(
     @Input() query: WatchQuery,
     @Req() request: ApiRequest,
@@ -37,7 +60,18 @@ export class WatchController {
   }
 
   @Get('stream')
-  @ApiStream()
+  @ApiOperation({
+    summary: 'Stream what changes, as server-sent events',
+    description:
+      'First a snapshot, or what is new since the cursor; `current` says that it is whole. Then `changes` as they happen. The `data` of `changes` holds groups as in `/v1/markets/changes`. Opening counts as one request for every ten ids begun.',
+  })
+  @ApiProduces('text/event-stream')
+  @ApiOkResponse({
+    description: 'Events `changes`, `current`, `late` and `end`, without end.',
+    content: { 'text/event-stream': { schema: { type: 'string', example: EVENTS } } },
+    headers: cacheControl('private, no-store, no-transform'),
+  })
+  @ApiKeyed('too_much_data', 'too_many_streams', 'changes_unavailable')
   async streamChanges(
     @Input() query: StreamQuery,
     @Req() request: ApiRequest,
