@@ -2,19 +2,31 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { changeBatches, onlyFieldsBefore } from '../../change-feed/change-stream.js';
 import { changeOf, type ChangeListener } from '../../change-feed/change.js';
-import { secondsBefore } from '../../change-feed/cluster-time.js';
+import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
-import { readPastEvents } from './past-events.js';
+import { SCOPE_FIELDS } from '../scope.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The history is filled so far back first, for clients that reconnect; then all of it. */
 const RECENT_SECONDS = 30;
 
 const FEED_POLL_MS = 50;
+
+/** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
+const PARTS = ['operationType', 'clusterTime', 'ns', 'to', 'documentKey'];
+const IMAGES = [
+  'fullDocumentBeforeChange',
+  ...SCOPE_FIELDS.map((field) => `fullDocument.${field}`),
+];
+const SHAPE = [
+  ...onlyFieldsBefore(SCOPE_FIELDS),
+  { $project: Object.fromEntries([...PARTS, ...IMAGES].map((part) => [part, 1])) },
+];
 
 /** Whenever the feed begins anew, fills the history with what happened before, from MongoDB's own log. */
 @Injectable()
@@ -77,9 +89,13 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     }
   }
 
+  /** Reads from MongoDB's own log what happened to the markets after a cluster time, up to another. */
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
-    for await (const events of readPastEvents(this.database.db, from, until)) {
+    // Expanded events tell that the collection was made: what a cursor from before that stands for was elsewhere.
+    const start = { startAtOperationTime: from, showExpandedEvents: true };
+    const options = { collections: [MARKETS], start, shape: SHAPE };
+    for await (const { events, resumeToken } of changeBatches(this.database.db, options)) {
       if (run !== this.run) return;
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
@@ -87,6 +103,9 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
         if (change?.kind === 'replaced') knownAfter = event.clusterTime;
         else if (change) this.history.noteChange(new MarketChange(change, event.clusterTime));
       }
+      const readUpTo = clusterTimeOf(resumeToken);
+      // More events of the last transaction may follow, as long as there are some.
+      if (readUpTo.greaterThan(until) || (events.length === 0 && readUpTo.equals(until))) break;
     }
     if (run === this.run) this.history.extendTo(knownAfter);
   }
