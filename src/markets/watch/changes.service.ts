@@ -61,7 +61,7 @@ export class ChangesService {
     const { scopes, conditions } = question.watch;
     const { position, documents, ageMs } = await this.read(question);
     const byKey = byScopeKey(documents);
-    checkSizes(scopes, (key) => byKey.get(key)?.length ?? 0);
+    checkSizes(scopes, (key) => byKey.get(key)?.length);
     const groups = scopes.map((scope) => {
       const found = byKey.get(scopeKey(scope)) ?? [];
       const matching = found.filter((document) => meets(document, conditions));

@@ -2,7 +2,6 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
-import { scopeKey } from '../scope.js';
 import type { WatchedScope } from './watched-scope.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -39,17 +38,16 @@ export class ScopeReloader implements OnApplicationShutdown {
   private async reload(missing: WatchedScope): Promise<void> {
     missing.retryAt = Infinity;
     try {
-      const { scope, watchers } = missing;
+      const { key, scope, watchers } = missing;
       const loaded = await this.loader.load([scope], BOUNDS, (made) => this.watched.keep(made));
-      if (loaded.get(scopeKey(scope))?.unfit === 'too large')
+      if (loaded.get(key)?.unfit === 'too large')
         for (const watcher of watchers) watcher.end('size');
     } catch (error) {
       if (!(error instanceof Problem))
         this.logger.error({ err: error }, 'A watched scope could not be loaded');
     }
-    missing.retryMs = missing.live
-      ? 0
-      : Math.min(RETRY_MAX_MS, 2 * missing.retryMs + CHECK_EVERY_MS);
+    missing.retryMs =
+      missing.bytes > 0 ? 0 : Math.min(RETRY_MAX_MS, 2 * missing.retryMs + CHECK_EVERY_MS);
     missing.retryAt = performance.now() + missing.retryMs;
   }
 }

@@ -37,7 +37,7 @@ export class WatchGroups {
 
   /** Whether a watch has grown to more markets than may be watched. */
   isTooLarge({ scopes }: Watch): boolean {
-    return tooMuchData(scopes, (key) => this.watched.sizeOf(key)) !== undefined;
+    return tooMuchData(scopes, (key) => this.watched.get(key)?.length) !== undefined;
   }
 
   /** One group for each id of a watch, or of some, that has something new. */

@@ -40,14 +40,14 @@ export class WatchOpening {
     if (!fitsMemory) return changesUnavailable('unordered');
     for (let loads = 0; loads < LOADS_MAX; loads += 1) {
       this.watched.lease(scopes);
-      const missing = scopes.filter((scope) => !this.watched.take(scopeKey(scope)));
+      const missing = scopes.filter((scope) => !this.watched.get(scopeKey(scope)));
       if (missing.length === 0) {
-        checkSizes(scopes, (key) => this.watched.sizeOf(key));
+        checkSizes(scopes, (key) => this.watched.get(key)?.length);
         return this.waitForAll(question);
       }
       const bounds = { budgetMs: question.readMs, inOneReply: false };
       const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
-      checkSizes(missing, (key) => loaded.get(key)?.count ?? 0);
+      checkSizes(missing, (key) => loaded.get(key)?.count);
       if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered'))
         return changesUnavailable('unordered');
     }

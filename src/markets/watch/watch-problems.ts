@@ -3,8 +3,8 @@ import { MARKETS_TOGETHER_MAX } from '../cache/find-scopes.js';
 import { MARKETS_MAX } from '../cache/make-scope.js';
 import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
-/** How many markets a scope has, by its key. */
-type SizeOf = (key: string) => number;
+/** How many markets a scope has, by its key; undefined while it is not in memory. */
+type SizeOf = (key: string) => number | undefined;
 
 /**
  * @returns a problem that names the first scope with too many markets, or with which all together have too many
@@ -12,11 +12,17 @@ type SizeOf = (key: string) => number;
 export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem | undefined {
   let together = 0;
   for (const scope of scopes) {
-    const size = sizeOf(scopeKey(scope));
+    const size = sizeOf(scopeKey(scope)) ?? 0;
     together += size;
-    if (size > MARKETS_MAX) return tooMuch(scope, `has more than ${MARKETS_MAX} markets`);
-    if (together > MARKETS_TOGETHER_MAX)
-      return tooMuch(scope, `with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`);
+    if (size <= MARKETS_MAX && together <= MARKETS_TOGETHER_MAX) continue;
+    const name = fieldOf(scope);
+    const id = JSON.stringify(scope[name]);
+    const detail =
+      size > MARKETS_MAX
+        ? `${id}: has more than ${MARKETS_MAX} markets`
+        : `${id}: with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`;
+    const errors = [{ in: 'query', name, detail }] as const;
+    return new Problem('too_much_data', `${name} ${detail}`, { errors });
   }
   return undefined;
 }
@@ -25,14 +31,6 @@ export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem |
 export function checkSizes(scopes: readonly Scope[], sizeOf: SizeOf): void {
   const problem = tooMuchData(scopes, sizeOf);
   if (problem) throw problem;
-}
-
-function tooMuch(scope: Scope, detail: string): Problem {
-  const name = fieldOf(scope);
-  const id = JSON.stringify(scope[name]);
-  return new Problem('too_much_data', `${name} ${id}: ${detail}`, {
-    errors: [{ in: 'query', name, detail: `${id}: ${detail}` }],
-  });
 }
 
 /** Why memory can't tell changes. */

@@ -1,5 +1,4 @@
-import type { CachedScope } from '../cache/cached-scope.js';
-import type { Scope } from '../scope.js';
+import { scopeKey, type Scope } from '../scope.js';
 
 /** Who watches scopes. */
 export interface ScopeWatcher {
@@ -11,16 +10,18 @@ export interface ScopeWatcher {
 
 /** A scope that is streamed, or was asked for a short time ago. */
 export class WatchedScope {
+  readonly key: string;
   readonly watchers = new Set<ScopeWatcher>();
-  /** Undefined while it has to be loaded (again). */
-  live: CachedScope | undefined;
+  /** What it takes in memory; 0 while it has to be loaded (again). */
   bytes = 0;
   leasedUntil = 0;
   /** When it is loaded again if it is missing. */
   retryAt = 0;
   retryMs = 0;
 
-  constructor(readonly scope: Scope) {}
+  constructor(readonly scope: Scope) {
+    this.key = scopeKey(scope);
+  }
 
   markNew(): void {
     for (const watcher of this.watchers) watcher.markNew();

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../../config.js';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { LiveScopes, type ScopeOwner } from '../cache/live-scopes.js';
-import { MARKETS_MAX } from '../cache/make-scope.js';
 import { scopeKey, type Scope } from '../scope.js';
 import type { Watch } from './watch.js';
 import { WatchedScope, type ScopeWatcher } from './watched-scope.js';
@@ -27,16 +26,13 @@ export class WatchedScopes implements ScopeOwner {
 
   /** Scopes that are streamed, and have to be loaded again. */
   get missing(): WatchedScope[] {
-    return [...this.watched.values()].filter(({ watchers, live }) => watchers.size > 0 && !live);
+    return [...this.watched.values()].filter(
+      ({ watchers, bytes }) => watchers.size > 0 && bytes === 0,
+    );
   }
 
   get(key: string): CachedScope | undefined {
-    return this.watched.get(key)?.live;
-  }
-
-  /** How many markets a scope has; 0 while it is not in memory. */
-  sizeOf(key: string): number {
-    return this.get(key)?.length ?? 0;
+    return this.watched.has(key) ? this.live.get(key) : undefined;
   }
 
   /** Notes that scopes are asked for, so that they are kept for a while, and dropped after all others. */
@@ -48,6 +44,7 @@ export class WatchedScopes implements ScopeOwner {
       watched.leasedUntil = leasedUntil;
       this.watched.delete(key);
       this.watched.set(key, watched);
+      this.weigh(watched);
       return watched;
     });
   }
@@ -60,22 +57,16 @@ export class WatchedScopes implements ScopeOwner {
     for (const key of keys) this.watched.get(key)?.watchers.delete(watcher);
   }
 
-  /** Uses the scope that is in memory already, if it is and if it is wanted. */
-  take(key: string): boolean {
-    const watched = this.watched.get(key);
-    const live = this.live.get(key);
-    if (!watched || !live || live.length > MARKETS_MAX) return false;
-    const isNew = watched.live !== live;
-    watched.live = live;
-    this.weigh(watched);
-    if (isNew) watched.markNew();
-    return true;
-  }
-
   /** Takes a scope that was loaded, unless nobody wants it any more. */
   keep(scope: CachedScope): void {
-    this.live.add(scope);
-    if (!this.take(scope.key)) this.live.release(scope);
+    const isNew = this.live.add(scope) === scope;
+    const watched = this.watched.get(scope.key);
+    if (!watched) {
+      this.live.release(scope);
+      return;
+    }
+    this.weigh(watched);
+    if (isNew) watched.markNew();
   }
 
   /**
@@ -86,28 +77,29 @@ export class WatchedScopes implements ScopeOwner {
   makeRoom(): boolean {
     for (const watched of this.watched.values()) {
       if (this.hasRoom) return true;
-      watched.live?.forgetAnswers();
+      this.live.get(watched.key)?.forgetAnswers();
       this.weigh(watched);
     }
-    for (const [key, watched] of this.watched) {
+    for (const watched of this.watched.values()) {
       if (this.hasRoom) return true;
-      if (watched.watchers.size === 0) this.drop(key, watched);
+      if (watched.watchers.size === 0) this.drop(watched);
     }
     return this.hasRoom;
   }
 
   /** Drops scopes whose lease has ended. */
   expire(now: number): void {
-    for (const [key, watched] of this.watched) {
-      if (watched.watchers.size === 0 && watched.leasedUntil < now) this.drop(key, watched);
+    for (const watched of this.watched.values()) {
+      if (watched.watchers.size === 0 && watched.leasedUntil < now) this.drop(watched);
       else this.weigh(watched);
     }
     // Look-ups may have left answers in what is watched.
     this.makeRoom();
   }
 
-  owns(scope: CachedScope): boolean {
-    return this.get(scope.key) === scope;
+  /** Whoever loaded it: what is watched stays in memory. */
+  owns({ key }: CachedScope): boolean {
+    return this.watched.has(key);
   }
 
   changed({ key }: CachedScope): void {
@@ -122,7 +114,6 @@ export class WatchedScopes implements ScopeOwner {
   lost({ key }: CachedScope): void {
     const watched = this.watched.get(key);
     if (!watched) return;
-    watched.live = undefined;
     this.weigh(watched);
     if (watched.watchers.size === 0) this.watched.delete(key);
     watched.markNew();
@@ -132,14 +123,15 @@ export class WatchedScopes implements ScopeOwner {
     return this.bytes <= this.bytesMax;
   }
 
-  private drop(key: string, { live, bytes }: WatchedScope): void {
+  private drop({ key, bytes }: WatchedScope): void {
+    const live = this.live.get(key);
     this.bytes -= bytes;
     this.watched.delete(key);
     if (live) this.live.release(live);
   }
 
   private weigh(watched: WatchedScope): void {
-    const bytes = watched.live?.bytes ?? 0;
+    const bytes = this.live.get(watched.key)?.bytes ?? 0;
     this.bytes += bytes - watched.bytes;
     watched.bytes = bytes;
   }
