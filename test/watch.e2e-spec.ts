@@ -520,6 +520,15 @@ describe('a stream that is refused', () => {
     await until(async () => (await open(query, {}, key)).response.statusCode === 200);
   });
 
+  it('is one more than its key may have, when all come at the same time', async () => {
+    const { key } = await service.app.get(ApiKeysService).create({ name: 'quick', streams: 2 });
+    const query = `eventId=${randomUUID()}`;
+    const all = await Promise.all(Array.from({ length: 5 }, () => open(query, {}, key)));
+    const statuses = all.map(({ response }) => response.statusCode ?? 0);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(3);
+  });
+
   it('is any of a key that may have none', async () => {
     const { key } = await service.app.get(ApiKeysService).create({ name: 'none', streams: 0 });
     const refused = service.getOpen('/v1/markets/stream?eventId=a').set('X-API-Key', key);

@@ -15,7 +15,6 @@ import { ChangesService } from './watch/changes.service.js';
 import { PastChanges } from './watch/past-changes.js';
 import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
-import { StreamService } from './watch/stream.service.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchGroups } from './watch/watch-groups.js';
@@ -41,7 +40,6 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     PastChanges,
     ScopeReloader,
     StreamHub,
-    StreamService,
     StreamTimes,
     WatchGroups,
     WatchOpening,

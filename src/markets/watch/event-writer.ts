@@ -28,9 +28,4 @@ export class EventWriter {
     this.sent = sent;
     return now - this.readAt > forMs;
   }
-
-  end(event: string): void {
-    this.write(event);
-    this.response.end();
-  }
 }

@@ -32,7 +32,9 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   }
 
   begin(): void {
-    this.options.response.on('drain', () => this.pump());
+    const { response } = this.options;
+    response.on('drain', () => this.pump());
+    response.once('close', () => this.over('left'));
     this.writer.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
   }
@@ -74,7 +76,8 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   /** Tells the client why, as the last event. A client that does not read it is cut before long. */
   end(reason: EndReason): void {
     if (this.reason !== undefined) return;
-    this.writer.end(streamEvents.end(reason));
+    this.writer.write(streamEvents.end(reason));
+    this.options.response.end();
     this.over(reason);
   }
 

@@ -1,15 +1,27 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import type { Response } from 'express';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { Config } from '../../config.js';
+import type { ApiRequest, Caller } from '../../http/api-request.js';
+import { overloaded, Problem } from '../../http/problem.js';
+import { answerHeadersOf } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
-import type { StreamContext, StreamObserver, StreamOptions } from './stream-context.js';
-import type { StreamEnd } from './stream-events.js';
+import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
 import { WatchGroups } from './watch-groups.js';
+import { WatchOpening } from './watch-opening.js';
+import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-/** All open streams: checks them and their keys at intervals, and ends them at shutdown. */
+const HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'private, no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+};
+
+/** All open streams: opens them, checks them and their keys at intervals, and ends them at shutdown. */
 @Injectable()
 export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   private readonly streams = new Set<MarketStream>();
@@ -21,13 +33,15 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   constructor(
     readonly times: StreamTimes,
     readonly groups: WatchGroups,
+    private readonly opening: WatchOpening,
     private readonly watched: WatchedScopes,
     private readonly feed: ChangeFeed,
     private readonly keys: KeyVerifier,
+    private readonly config: Config,
   ) {
     this.timers = [
       setInterval(() => this.tick(), times.tickMs).unref(),
-      setInterval(() => void this.checkKeys(), times.checkKeysEveryMs).unref(),
+      setInterval(() => this.checkKeys(), times.checkKeysEveryMs).unref(),
     ];
   }
 
@@ -35,21 +49,45 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     return this.streams.size;
   }
 
-  /** Monotonic time at which the feed was last known to be complete. */
   get provenAt(): number {
     this.lastProvenAt = Math.max(this.lastProvenAt, performance.now() - this.feed.ageMs);
     return this.lastProvenAt;
   }
 
-  /** Streams until either side ends it. Whatever may refuse it must be checked before. */
-  open(options: StreamOptions): MarketStream {
-    const stream = new MarketStream(options, this, (reason) => this.ended(stream, reason));
+  /**
+   * Streams until either side ends it. All that can be refused is refused before the first byte.
+   * @throws Problem
+   */
+  async open(
+    request: ApiRequest,
+    response: Response,
+    question: WatchQuestion,
+    conflateMs: number,
+  ): Promise<void> {
+    // Its client may have left while its key was checked.
+    if (response.closed) return;
+    const caller = request.apiKey as Caller;
+    this.refuseTooMany(caller);
+    const unavailable = await this.opening.open(question);
+    if (unavailable) throw unavailable;
+    // Whoever has left since would hold its place for ever: its response is closed already.
+    if (response.closed || request.socket.destroyed) return;
+    // Others may have been opened meanwhile.
+    this.refuseTooMany(caller);
+    response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
+    const { watch, since } = question;
+    const options = { watch, response, keyId: caller.id, since, conflateMs };
+    const stream = new MarketStream(options, this, (reason) => {
+      // At once: its client may take long to read the last event.
+      this.streams.delete(stream);
+      this.watched.unwatch(stream, watch);
+      this.observer?.ended(reason);
+    });
+    request.stream = stream;
     this.streams.add(stream);
-    this.watched.watch(stream, options.watch);
+    this.watched.watch(stream, watch);
     this.observer?.opened();
-    options.response.once('close', () => stream.over('left'));
     stream.begin();
-    return stream;
   }
 
   /** Ends all streams, spread over a while, and opens no more. */
@@ -69,11 +107,17 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     for (const stream of this.streams) stream.end('draining');
   }
 
-  /** Frees the memory of a stream at once: its client may take long to read the last event. */
-  private ended(stream: MarketStream, reason: StreamEnd): void {
-    this.streams.delete(stream);
-    this.watched.unwatch(stream, stream.options.watch);
-    this.observer?.ended(reason);
+  /** A new stream never displaces another. */
+  private refuseTooMany({ id, streams = this.config.streamsPerKey }: Caller): void {
+    if (this.ofKey(id).length >= streams) {
+      const detail = `This key has ${streams} streams open, which is its limit.`;
+      throw new Problem('too_many_streams', detail);
+    }
+    if (this.isDraining || this.count >= this.config.streamsMax) throw overloaded();
+  }
+
+  private ofKey(keyId: string): MarketStream[] {
+    return [...this.streams].filter(({ options }) => options.keyId === keyId);
   }
 
   private tick(): void {
@@ -81,14 +125,14 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     for (const stream of this.streams) stream.tick(now);
   }
 
-  private async checkKeys(): Promise<void> {
+  private checkKeys(): void {
     const ids = new Set([...this.streams].map(({ options }) => options.keyId));
-    await Promise.all([...ids].map((id) => this.checkKey(id)));
+    for (const id of ids) void this.checkKey(id);
   }
 
   /** A key that can't be checked at the moment ends no stream. */
   private async checkKey(id: string): Promise<void> {
     if ((await this.keys.recheck(id)) !== false) return;
-    for (const stream of this.streams) if (stream.options.keyId === id) stream.end('key');
+    for (const stream of this.ofKey(id)) stream.end('key');
   }
 }

@@ -11,7 +11,7 @@ import { sendBody } from '../send-answer.js';
 import { Changes } from './changes.dto.js';
 import { ChangesService } from './changes.service.js';
 import { readCursor } from './cursor.js';
-import { StreamService } from './stream.service.js';
+import { StreamHub } from './stream-hub.js';
 import { StreamQuery, WatchQuery } from './watch-query.dto.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
@@ -33,7 +33,7 @@ const cacheControl = (value: string) => ({
 export class WatchController {
   constructor(
     private readonly changes: ChangesService,
-    private readonly streams: StreamService,
+    private readonly streams: StreamHub,
     private readonly limit: RequestLimit,
     private readonly database: Database,
   ) {}
