@@ -8,7 +8,7 @@ import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
-import { resetGroup, withGroups } from './group.js';
+import { groupOf, withGroups } from './group.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';
@@ -65,7 +65,7 @@ export class ChangesService {
     const groups = scopes.map((scope) => {
       const found = byKey.get(scopeKey(scope)) ?? [];
       const matching = found.filter((document) => meets(document, conditions));
-      return resetGroup(scope, matching.map(marketJson));
+      return groupOf(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }

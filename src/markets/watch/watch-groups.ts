@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
-import { groupSince } from './group.js';
+import { textOfKey } from '../cache/id-order.js';
+import { meets, type Conditions } from '../market.filters.js';
+import { groupOf } from './group.js';
 import { streamEvents } from './stream-events.js';
 import { tooMuchData } from './watch-problems.js';
 import type { Watch } from './watch.js';
@@ -44,7 +47,7 @@ export class WatchGroups {
   groups(watch: Watch, since: Timestamp | undefined, keys = watch.keys): Buffer[] {
     return keys
       .map((key) => this.watched.get(key))
-      .map((scope) => scope && groupSince(scope, watch.conditions, this.history, since))
+      .map((scope) => scope && this.group(scope, watch.conditions, since))
       .filter((group) => group !== undefined);
   }
 
@@ -61,5 +64,31 @@ export class WatchGroups {
       groups.length > 0 ? streamEvents.changes(groups, watch.cursorAt(position)) : undefined;
     this.events.set(key, event);
     return event;
+  }
+
+  /** Without a position, or where what is new since then is not known, all of a scope; undefined when nothing is new. */
+  private group(scope: CachedScope, conditions: Conditions, since: Timestamp | undefined) {
+    const marketKeys = since && this.history.since(scope, since);
+    if (!since || !marketKeys) {
+      return scope.body(JSON.stringify(conditions), () => {
+        const markets = scope.matching(conditions).map(({ json }) => json);
+        return groupOf(scope.scope, markets);
+      });
+    }
+    const changed: string[] = [];
+    const removed = new Set<string>();
+    for (const key of marketKeys) {
+      const market = scope.get(key);
+      if (market && meets(market.filtered, conditions)) changed.push(market.json);
+      // One that did not meet the filters at the position either was never sent to the client.
+      else if (!market || market.filteredSince.greaterThan(since)) removed.add(textOfKey(key));
+    }
+    // Ids of different types may have the same text: a market that is still there is not removed.
+    for (const { key, json } of removed.size > 0 ? scope.matching(conditions) : []) {
+      if (removed.delete(textOfKey(key)) && !marketKeys.has(key)) changed.push(json);
+    }
+    return changed.length + removed.size > 0
+      ? groupOf(scope.scope, changed, [...removed])
+      : undefined;
   }
 }
