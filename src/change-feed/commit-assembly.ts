@@ -6,9 +6,9 @@ import type { ResumeToken } from './cluster-time.js';
 export interface WholeCommit {
   readonly clusterTime: Timestamp;
   /** Missing when they were too many to be held. */
-  readonly events: readonly ChangeEvent[] | undefined;
+  events: ChangeEvent[] | undefined;
   /** Where to go on after it. */
-  readonly resumeToken: ResumeToken;
+  resumeToken: ResumeToken;
 }
 
 /** Of a larger commit no events are held. */
@@ -17,14 +17,13 @@ const BYTES_MAX = 32 * 1024 * 1024;
 
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
-  /** Undefined when there are too many to be held. */
-  private held: ChangeEvent[] | undefined = [];
+  private newest: WholeCommit | undefined;
+  /** Of its events but the first: most commits have no other, and MongoDB bounds its size. */
   private bytes = 0;
-  private last: ChangeEvent | undefined;
 
   /** The cluster time of a commit that may not be whole yet. */
   get pending(): Timestamp | undefined {
-    return this.last?.clusterTime;
+    return this.newest?.clusterTime;
   }
 
   /**
@@ -35,32 +34,31 @@ export class CommitAssembly {
   add(events: readonly ChangeEvent[], streamAt: Timestamp): WholeCommit[] {
     const whole: WholeCommit[] = [];
     for (const event of events) {
-      if (this.pending?.equals(event.clusterTime) === false) whole.push(...this.release());
-      this.hold(event);
+      if (this.newest?.clusterTime.equals(event.clusterTime)) {
+        this.join(this.newest, event);
+        continue;
+      }
+      if (this.newest) whole.push(this.newest);
+      this.newest = { clusterTime: event.clusterTime, events: [event], resumeToken: event._id };
+      this.bytes = 0;
     }
-    const isWhole = events.length === 0 || (this.pending && streamAt.greaterThan(this.pending));
-    return isWhole ? [...whole, ...this.release()] : whole;
+    if (this.newest && (events.length === 0 || streamAt.greaterThan(this.newest.clusterTime))) {
+      whole.push(this.newest);
+      this.clear();
+    }
+    return whole;
   }
 
   clear(): void {
-    this.held = [];
-    this.bytes = 0;
-    this.last = undefined;
+    this.newest = undefined;
   }
 
-  private hold(event: ChangeEvent): void {
-    this.last = event;
-    if (!this.held) return;
-    // The first event is not measured: most commits have no other, and MongoDB bounds its size.
-    if (this.held.length > 0) this.bytes += bytesOf(event);
-    this.held.push(event);
-    if (this.held.length > EVENTS_MAX || this.bytes > BYTES_MAX) this.held = undefined;
-  }
-
-  private release(): WholeCommit[] {
-    const { last, held: events } = this;
-    this.clear();
-    return last ? [{ clusterTime: last.clusterTime, events, resumeToken: last._id }] : [];
+  private join(commit: WholeCommit, event: ChangeEvent): void {
+    commit.resumeToken = event._id;
+    if (!commit.events) return;
+    this.bytes += bytesOf(event);
+    commit.events.push(event);
+    if (commit.events.length > EVENTS_MAX || this.bytes > BYTES_MAX) commit.events = undefined;
   }
 }
 
