@@ -14,8 +14,7 @@ import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js'
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
 import { followWithReconnect } from './feed-connection.js';
-import { endsResumption } from './feed-errors.js';
-import { requirePlainCollections, mayChangeKinds } from './followable.js';
+import { endsResumption, mayChangeKinds, requirePlainCollections } from './followable.js';
 import { Listeners } from './listeners.js';
 import { FRESH_FOR_MS, Progress, type Standing } from './progress.js';
 
@@ -81,12 +80,12 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Follows the database until the application ends. */
   onApplicationBootstrap(): void {
-    this.following = followWithReconnect({
-      uri: this.config.mongodbUri ?? '',
-      signal: this.ended.signal,
-      follow: (db) => this.follow(db),
-      failed: (error) => this.failed(error),
-    });
+    this.following = followWithReconnect(
+      this.config.mongodbUri ?? '',
+      (db) => this.follow(db),
+      (error) => this.failed(error),
+      this.ended.signal,
+    );
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -108,7 +107,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (mayChangeKinds(batch.events)) toCheck = collections;
         toCheck = await requirePlainCollections(toCheck, db);
         this.take(batch);
-        if (this.isInDoubt(batch)) await this.askNewest(db);
+        const isProof = this.progress.ageMs(batch.askedAt) <= 0;
+        if (!isProof && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
         this.blindBecause = undefined;
         this.lastFailure = '';
         if (this.ended.signal.aborted) return;
@@ -138,7 +138,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     }
     const { pending } = this.assembly;
     if (!pending) this.resumeToken = resumeToken;
-    this.position = pending ? justBefore(pending) : streamAt;
+    this.position = pending ? new Timestamp(pending.subtract(1)) : streamAt;
     this.progress.reached(this.position, operationTime);
     if (!clusterTime) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
@@ -155,14 +155,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     }
   }
 
-  /** Whether no reply has proved for a while that all is told. The server's time may be ahead of its newest write. */
-  private isInDoubt({ askedAt }: Batch): boolean {
-    return this.progress.ageMs(askedAt) > 0 && this.ageMs > ASK_NEWEST_AFTER_MS;
-  }
-
   /**
    * Asks for the newest write of the primary, whether or not a majority has it. The `$clusterTime` of its answers
-   * may be newer: a write that failed takes a time too, and other clients bring theirs.
+   * may be ahead of it: a write that failed takes a time too, and other clients bring theirs.
    */
   private async askNewest(db: Db): Promise<void> {
     const askedAt = momentNow();
@@ -179,8 +174,4 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.logger.warn(`The change feed is blind, answers come from MongoDB: ${this.blindBecause}`);
     this.lastFailure = this.blindBecause;
   }
-}
-
-function justBefore(clusterTime: Timestamp): Timestamp {
-  return new Timestamp(clusterTime.subtract(1));
 }

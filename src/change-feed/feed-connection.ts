@@ -9,24 +9,17 @@ const RETRY_AFTER_MS = 500;
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
 
-interface FollowOptions {
-  readonly uri: string;
-  /** Ends it. */
-  readonly signal: AbortSignal;
-  readonly follow: (db: Db) => Promise<void>;
-  readonly failed: (error: unknown) => void;
-}
-
 /**
  * Follows a database on a connection of its own, so that load on the others can't delay it: when that fails, anew
  * after a while.
+ * @param signal ends it
  */
-export async function followWithReconnect({
-  uri,
-  signal,
-  follow,
-  failed,
-}: FollowOptions): Promise<void> {
+export async function followWithReconnect(
+  uri: string,
+  follow: (db: Db) => Promise<void>,
+  failed: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let client: MongoClient | undefined;
   // What waits for MongoDB ends with its connection.
   signal.addEventListener('abort', () => void client?.close().catch(() => undefined));

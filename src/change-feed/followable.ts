@@ -1,6 +1,11 @@
 import type { Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
-import { NotFollowable } from './feed-errors.js';
+
+/** What can't be followed with certainty, now and for a while. */
+export class NotFollowable extends Error {}
+
+/** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
+const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
 /** Events of documents, which don't change the kind of their collection. */
 const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
@@ -46,4 +51,10 @@ export async function requirePlainCollections(
 /** Whether a name may be that of another kind of collection now, after a drop or a rename. */
 export function mayChangeKinds(events: readonly ChangeEvent[]): boolean {
   return events.some(({ operationType }) => !OF_DOCUMENTS.has(operationType));
+}
+
+/** Whether the feed can only begin anew. */
+export function endsResumption(error: unknown): boolean {
+  const code = Number((error as { code?: unknown }).code);
+  return error instanceof NotFollowable || CANNOT_RESUME.has(code);
 }

@@ -44,7 +44,6 @@ export class Progress {
   private told: Timestamp | undefined;
   private committed: Timestamp | undefined;
   private toldAsOf: Moment | undefined;
-  private committedAsOf: Moment | undefined;
   private answeredAt: Moment | undefined;
 
   /** No write that was made before `askedAt` is newer than `clusterTime`. */
@@ -76,7 +75,8 @@ export class Progress {
    */
   get majorityLagMs(): number {
     if (!this.answeredAt) return 0;
-    return this.committedAsOf ? elapsedMs(this.committedAsOf, this.answeredAt) : Infinity;
+    const committedAsOf = this.lastMarkUpTo(this.committed)?.at ?? this.toldAsOf;
+    return committedAsOf ? elapsedMs(committedAsOf, this.answeredAt) : Infinity;
   }
 
   standing(now = momentNow()): Standing {
@@ -87,16 +87,14 @@ export class Progress {
   }
 
   private dropReachedMarks(): void {
-    const { told, committed } = this;
-    if (!told || !committed) return;
-    this.committedAsOf = this.lastMarkUpTo(committed)?.at ?? this.committedAsOf;
-    const last = this.lastMarkUpTo(told);
+    const last = this.lastMarkUpTo(this.told);
     if (!last) return;
     this.toldAsOf = last.at;
     this.marks.splice(0, this.marks.indexOf(last) + 1);
   }
 
-  private lastMarkUpTo(clusterTime: Timestamp): Mark | undefined {
+  private lastMarkUpTo(clusterTime: Timestamp | undefined): Mark | undefined {
+    if (!clusterTime) return undefined;
     return this.marks.findLast((mark) => mark.clusterTime.lessThanOrEqual(clusterTime));
   }
 
