@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { changeOf, timeOf, type Change, type ChangeListener } from './change.js';
+import { changeOf, timeOf, type ChangeListener } from './change.js';
 import type { WholeCommit } from './commit-assembly.js';
 
 /** Tells listeners what changes in their collections, and keeps what was told last. */
@@ -35,9 +35,7 @@ export class Listeners {
       return;
     }
     for (const [collection, listeners] of this.byCollection) {
-      const changes = events
-        .map((event) => changeOf(event, collection))
-        .filter((change): change is Change => change !== undefined);
+      const changes = events.flatMap((event) => changeOf(event, collection) ?? []);
       if (changes.length === 0) continue;
       this.newest.set(collection, timeOf(last));
       for (const listener of listeners) listener.committed?.({ clusterTime, changes });

@@ -26,11 +26,11 @@ export class ChangesGroup {
   @ApiProperty({ description: 'Markets as they are now: put them by `_id`.', type: [Market] })
   readonly changed!: Market[];
 
-  @ApiProperty({
-    description: 'The `_id`s of markets that are gone: delete them. You may never have had some.',
-    type: [String],
-    example: ['692000000000000000000007'],
-  })
+  @ApiField(
+    'The `_id`s of markets that are gone: delete them. You may never have had some.',
+    ['692000000000000000000007'],
+    { type: [String] },
+  )
   readonly removed!: string[];
 }
 

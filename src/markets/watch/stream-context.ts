@@ -1,17 +1,13 @@
 import type { Response } from 'express';
-import type { Timestamp } from 'mongodb';
 import type { StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
 import type { WatchGroups } from './watch-groups.js';
-import type { Watch } from './watch.js';
+import type { WatchQuestion } from './watch-question.js';
 
-/** What one client has asked for. */
-export interface StreamOptions {
+/** What one client has asked for, and where it is answered. */
+export interface StreamOptions extends Pick<WatchQuestion, 'watch' | 'since'> {
   readonly response: Response;
   readonly keyId: string;
-  readonly watch: Watch;
-  /** The position that the client has reached already, if any. */
-  readonly since: Timestamp | undefined;
   readonly conflateMs: number;
 }
 

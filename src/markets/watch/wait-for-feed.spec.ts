@@ -13,7 +13,7 @@ it('waits for a feed that begins only now', async () => {
   const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, since: undefined });
   await delay(20);
   Object.assign(feed, begun);
-  expect(await reached).toBe(true);
+  expect(await reached).toBeUndefined();
 });
 
 it('waits for none that has failed to', async () => {
@@ -21,7 +21,7 @@ it('waits for none that has failed to', async () => {
   const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, since: undefined });
   await delay(20);
   feed.isStarting = false;
-  expect(await reached).toBe(false);
+  expect((await reached)?.code).toBe('changes_unavailable');
 });
 
 it('does not wait long for what is in the future', async () => {
@@ -33,17 +33,17 @@ it('does not wait long for what is in the future', async () => {
 });
 
 it.each([
-  ['has much to tell', 'backlog', true],
-  ['is kept from it by a majority', 'majority_lags', false],
+  ['has much to tell', 'backlog', undefined],
+  ['is kept from it by a majority', 'majority_lags', 'changes_unavailable'],
 ])(
   'waits longer for a client that resumes, where the feed %s: %#',
-  async (_why, lateBecause, waits) => {
+  async (_why, lateBecause, code) => {
     const late = { ...begun, isCurrent: false, standing: { state: 'late', lateBecause } };
     const question = { waitMs: 1_800, since: position };
     const reached = waitForFeed(late as ChangeFeed, position, question);
     await delay(500);
     Object.assign(late, begun);
-    expect(await reached).toBe(waits);
+    expect((await reached)?.code).toBe(code);
   },
 );
 
@@ -53,7 +53,8 @@ it.each([{ isStarting: true }, { standing: { state: 'late', lateBecause: 'backlo
     const feed = { ...begun, isCurrent: false, position: undefined, ...standing };
     const since = performance.now();
     const question = { waitMs: -1, since: position };
-    expect(await waitForFeed(feed as ChangeFeed, undefined, question)).toBe(false);
+    const unavailable = await waitForFeed(feed as ChangeFeed, undefined, question);
+    expect(unavailable?.code).toBe('changes_unavailable');
     expect(performance.now() - since).toBeLessThan(250);
   },
 );

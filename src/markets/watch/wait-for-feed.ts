@@ -1,7 +1,8 @@
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
-import { replicaBehind } from './watch-problems.js';
+import type { Problem } from '../../http/problem.js';
+import { changesUnavailable, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const CHECK_EVERY_MS = 10;
@@ -17,14 +18,14 @@ const RESUMING_MAX_MS = 1_000;
 
 /**
  * Waits a little for the feed to be current, and to have reached a position.
- * @returns whether it is current; false also when it follows no changes at present
+ * @returns why memory can't answer, if the feed is not current, or follows no changes at present
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
   after: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
-): Promise<boolean> {
+): Promise<Problem | undefined> {
   const since = performance.now();
   let lateUntil = since;
   for (;;) {
@@ -32,16 +33,17 @@ export async function waitForFeed(
     const waited = now - since;
     if (!feed.isCurrent) lateUntil = now;
     const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
-    if (feed.isCurrent && !isBehind) return true;
+    if (feed.isCurrent && !isBehind) return undefined;
     const { isStarting } = feed;
     const { state, lateBecause } = feed.standing;
-    if (!isStarting && state === 'blind') return false;
+    if (!isStarting && state === 'blind') return changesUnavailable('blind');
     // A position that a current feed does not reach soon is in the future. Waiting for it would take a place from others.
     const isOver = question.waitMs < 0;
     if (isBehind && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
-    if (isOver || ((isStarting || !isBehind) && waited > longest)) return false;
+    if (isOver || ((isStarting || !isBehind) && waited > longest))
+      return changesUnavailable('blind');
     await delay(CHECK_EVERY_MS);
   }
 }

@@ -28,9 +28,8 @@ export class WatchOpening {
    * @throws Problem when there are too many markets, or MongoDB can't answer
    */
   async open(question: WatchQuestion): Promise<Problem | undefined> {
-    if (!(await waitForFeed(this.feed, question.after, question)))
-      return changesUnavailable('blind');
-    const unavailable = await this.load(question);
+    const unavailable =
+      (await waitForFeed(this.feed, question.after, question)) ?? (await this.load(question));
     if (!unavailable) await this.past.waitUntilKnown(question);
     return unavailable;
   }
@@ -62,7 +61,6 @@ export class WatchOpening {
     if (!hasRoom || times.length < keys.length) throw overloaded();
     // A scope that was just read may have changes that the others get when the feed tells them.
     const readAt = times.reduce((one, other) => newest(one, other));
-    const isCurrent = await waitForFeed(this.feed, readAt, question);
-    return isCurrent ? undefined : changesUnavailable('blind');
+    return waitForFeed(this.feed, readAt, question);
   }
 }
