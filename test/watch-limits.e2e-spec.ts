@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
@@ -19,8 +20,12 @@ import { StreamClient } from './watch-client.js';
 const KIB = 1_024;
 const MIB = KIB * KIB;
 
+/** How long the impatient service waits for clients that read nothing, in milliseconds. */
+const UNREAD_MS = 2_000;
+
 let service: TestApp;
 let narrow: TestApp;
+let impatient: TestApp;
 let times: StreamTimes;
 const streams: StreamClient[] = [];
 
@@ -28,9 +33,12 @@ beforeAll(async () => {
   service = await createTestApp({ mongodbUri: monitored(testDatabaseUri()) });
   const { mongodbUri } = service.config;
   narrow = await createTestApp({ mongodbUri, dbInit: false, watchMaxMb: 1, cacheMaxMb: 0 });
+  const limits = { ...HTTP_LIMITS, unreadMs: UNREAD_MS };
+  impatient = await createTestApp({ mongodbUri, dbInit: false }, { limits });
   times = service.app.get(StreamTimes);
 });
 afterAll(async () => {
+  await impatient.close();
   await narrow.close();
   await service.close();
 });
@@ -82,7 +90,7 @@ const odd = (eventId: string) => ({
 });
 
 async function isCut(): Promise<boolean> {
-  const metrics = await service.app.get(Metrics).registry.metrics();
+  const metrics = await impatient.app.get(Metrics).registry.metrics();
   return /streams_ended_total{reason="unread"} 1/.test(metrics);
 }
 
@@ -142,30 +150,30 @@ describe('a stream', () => {
   });
 
   it('that nobody reads is cut, and others go on', async () => {
-    expect(times.unreadMs).toBe(15_000);
-    times.unreadMs = 1_000;
+    expect(HTTP_LIMITS.unreadMs).toBe(15_000);
     const eventId = await anEvent(14, MIB);
-    const unread = await open(`eventId=${eventId}`);
+    const unread = await open(`eventId=${eventId}`, impatient);
     unread.response.pause();
-    const other = await open(`eventId=${eventId}&marketMoment=live&marketStatus=CLOSED`);
+    const query = `eventId=${eventId}&marketMoment=live&marketStatus=CLOSED`;
+    const other = await open(query, impatient);
     await other.named('current');
     await until(isCut);
+    expect(impatient.logged.some((line) => line.includes('"endReason":"unread"'))).toBe(true);
     expect(other.isOver).toBe(false);
   });
 
   it('that is read slowly, but all the time, is not cut', async () => {
-    times.unreadMs = 1_000;
-    const eventId = await anEvent(14, MIB);
-    const slow = await open(`eventId=${eventId}`);
+    const eventId = await anEvent(20, MIB);
+    const slow = await open(`eventId=${eventId}`, impatient);
     const { response } = slow;
     const begun = performance.now();
-    // Reads 1 MiB in 200 ms.
+    // Reads 1 MiB in 250 ms.
     response.on('data', ({ length }: string) => {
       response.pause();
-      setTimeout(() => response.resume(), (200 * length) / MIB);
+      setTimeout(() => response.resume(), (250 * length) / MIB);
     });
     await slow.named('current', 20_000);
-    expect(performance.now() - begun).toBeGreaterThan(2 * times.unreadMs);
+    expect(performance.now() - begun).toBeGreaterThan(2 * UNREAD_MS);
   });
 
   it('takes up again each time that its reader has caught up', async () => {

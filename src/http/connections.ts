@@ -14,6 +14,9 @@ export type HttpSocket = Socket & {
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
+/** The sockets of clients that were cut off since they read nothing. */
+export const cutUnread = new WeakSet<Socket>();
+
 /**
  * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone,
  * also when the server closes its idle connections.
@@ -28,21 +31,21 @@ export function watchConnections(server: Server, unreadMs: number): void {
   server.closeIdleConnections = () => {
     for (const socket of read.keys()) if (!socket._httpMessage) socket.destroy();
   };
-  const cutUnread = () => {
+  const check = () => {
     const now = performance.now();
     for (const [socket, last] of read) {
       const sent = sentOn(socket);
       if (socket.writableLength === 0 || sent !== last.sent) Object.assign(last, { sent, at: now });
-      else if (now - last.at >= unreadMs) socket.destroy();
+      else if (now - last.at >= unreadMs) cutUnread.add(socket.destroy());
     }
   };
   server.once('listening', () => {
-    const timer = setInterval(cutUnread, unreadMs / CHECKS).unref();
+    const timer = setInterval(check, unreadMs / CHECKS).unref();
     server.once('close', () => clearInterval(timer));
   });
 }
 
 /** Bytes that the system took. */
-export function sentOn(socket: HttpSocket): number {
+function sentOn(socket: HttpSocket): number {
   return socket.bytesWritten - (socket._handle?.writeQueueSize ?? 0);
 }

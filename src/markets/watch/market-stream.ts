@@ -1,5 +1,5 @@
 import type { StreamOutcome } from '../../http/api-request.js';
-import { EventWriter } from './event-writer.js';
+import { cutUnread } from '../../http/connections.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
 import { StreamProgress } from './stream-progress.js';
@@ -7,7 +7,6 @@ import type { ScopeWatcher } from './watched-scope.js';
 
 /** One client's stream, from its first event to its last. */
 export class MarketStream implements StreamOutcome, ScopeWatcher {
-  private readonly writer: EventWriter;
   private readonly progress: StreamProgress;
   private readonly endsAt: number;
   private provenAt: number;
@@ -23,19 +22,21 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
     this.provenAt = context.provenAt;
-    this.writer = new EventWriter(options.response);
-    this.progress = new StreamProgress(this.writer, options, context);
+    this.progress = new StreamProgress(options, context);
   }
 
   get events(): number {
-    return this.writer.events;
+    return this.progress.events;
   }
 
   begin(): void {
     const { response } = this.options;
     response.on('drain', () => this.pump());
-    response.once('close', () => this.over('left'));
-    this.writer.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
+    // Before the request is logged, with the reason.
+    response.prependOnceListener('close', () =>
+      this.over(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
+    );
+    this.progress.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
   }
 
@@ -52,12 +53,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   /** Called at short intervals. */
   tick(now: number): void {
     const { groups, times } = this.context;
-    const { watch, response } = this.options;
-    if (this.writer.isUnread(now, times.unreadMs)) {
-      this.over('unread');
-      response.destroy();
-      return;
-    }
+    const { watch } = this.options;
     this.pump();
     if (groups.hasAll(watch)) this.provenAt = this.context.provenAt;
     const lateMs = now - this.provenAt;
@@ -66,7 +62,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
     const isDue = isLate !== progress.isLate || now - progress.toldAgeAt >= times.tellEveryMs;
     if (this.mayHaveGrown && groups.isTooLarge(watch)) this.end('size');
     else if (now > this.endsAt) this.end('age');
-    else if (this.writer.isBlocked) return;
+    else if (this.progress.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
     else if (isDue && isLate) progress.tellLate(lateMs);
     else if (isDue) progress.tellCurrent();
@@ -76,7 +72,7 @@ export class MarketStream implements StreamOutcome, ScopeWatcher {
   /** Tells the client why, as the last event. A client that does not read it is cut before long. */
   end(reason: EndReason): void {
     if (this.reason !== undefined) return;
-    this.writer.write(streamEvents.end(reason));
+    this.progress.write(streamEvents.end(reason));
     this.options.response.end();
     this.over(reason);
   }

@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
-import type { EventWriter } from './event-writer.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { StreamProgress } from './stream-progress.js';
 import { Watch } from './watch.js';
@@ -10,11 +9,11 @@ const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 it('tells what has changed in an id while its client was slow to read the others', () => {
   const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
   const written: string[] = [];
-  const writer = {
-    isBlocked: false,
+  const response = {
+    writableNeedDrain: false,
     write: (event: string | Buffer) => {
       written.push(String(event));
-      writer.isBlocked = true;
+      response.writableNeedDrain = true;
     },
   };
   const changedAt = at(12);
@@ -27,13 +26,13 @@ it('tells what has changed in an id while its client was slow to read the others
     },
   };
   const context = { groups, provenAt: 0 } as unknown as StreamContext;
-  const options = { watch, since: undefined, conflateMs: 0 } as unknown as StreamOptions;
-  const progress = new StreamProgress(writer as unknown as EventWriter, options, context);
+  const options = { response, watch, conflateMs: 0 } as unknown as StreamOptions;
+  const progress = new StreamProgress(options, context);
 
   progress.advance();
   groups.position = changedAt;
   for (let drains = 0; drains < 3; drains += 1) {
-    writer.isBlocked = false;
+    response.writableNeedDrain = false;
     progress.advance();
   }
 

@@ -1,5 +1,4 @@
 import type { Timestamp } from 'mongodb';
-import type { EventWriter } from './event-writer.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
@@ -31,12 +30,22 @@ export class StreamProgress {
   /** Monotonic time of the last event that told how old what the client has may be. */
   toldAgeAt = -Infinity;
   isLate = false;
+  events = 0;
 
   constructor(
-    private readonly writer: EventWriter,
     private readonly options: StreamOptions,
     private readonly context: StreamContext,
   ) {}
+
+  /** Whether the socket is full: `drain` of the response tells when it is not any more. */
+  get isBlocked(): boolean {
+    return this.options.response.writableNeedDrain;
+  }
+
+  write(event: string | Buffer): void {
+    this.events += 1;
+    this.options.response.write(event);
+  }
 
   markNew(): void {
     if (!this.isCaughtUp) return;
@@ -51,7 +60,7 @@ export class StreamProgress {
 
   /** Writes what is new, if the socket can take it. */
   advance(): void {
-    if (this.writer.isBlocked || !this.context.groups.hasAll(this.options.watch)) return;
+    if (this.isBlocked || !this.context.groups.hasAll(this.options.watch)) return;
     if (!this.isCaughtUp) this.catchUp();
     else if (this.pending) this.tellChanges(this.pending);
   }
@@ -66,13 +75,13 @@ export class StreamProgress {
     const ageMs = performance.now() - known.provenAt;
     this.isLate = false;
     this.toldAgeAt = performance.now();
-    this.writer.write(streamEvents.current(ageMs, watch.cursorAt(known.position)));
+    this.write(streamEvents.current(ageMs, watch.cursorAt(known.position)));
   }
 
   tellLate(ageMs: number): void {
     this.isLate = true;
     this.toldAgeAt = performance.now();
-    this.writer.write(streamEvents.late(ageMs));
+    this.write(streamEvents.late(ageMs));
   }
 
   stop(): void {
@@ -85,18 +94,18 @@ export class StreamProgress {
     const { watch, since } = this.options;
     this.begunAt ??= groups.position;
     for (const key of watch.keys.slice(this.caughtUp)) {
-      if (this.writer.isBlocked) return;
+      if (this.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [key]));
       this.caughtUp += 1;
     }
-    if (this.writer.isBlocked) return;
+    if (this.isBlocked) return;
     this.writeChanges(groups.groups(watch, this.begunAt));
     this.isCaughtUp = true;
     this.tellCurrent();
   }
 
   private writeChanges(groups: readonly Buffer[]): void {
-    if (groups.length > 0) this.writer.write(streamEvents.changes(groups));
+    if (groups.length > 0) this.write(streamEvents.changes(groups));
   }
 
   private tellChanges({ position, since, commits }: Pending): void {
@@ -113,7 +122,7 @@ export class StreamProgress {
     const event = groups.event(this.options.watch, position);
     this.pending = undefined;
     if (!event) return;
-    this.writer.write(event);
+    this.write(event);
     this.lastChangesAt = now;
     observer?.written(commits, now - since);
   }

@@ -8,8 +8,6 @@ export class StreamTimes {
   lateAfterMs = 2_000;
   /** Then the stream ends, so that the client tries another replica. */
   endLateAfterMs = 15_000;
-  /** A client that does not read for so long is cut. */
-  unreadMs = 15_000;
   livesMs = 3_600_000;
   /** The lives of streams differ by this share, so that their clients don't all come back at once. */
   livesVary = 0.1;
