@@ -1,4 +1,4 @@
-import { MongoClient, ReadPreference, type Db } from 'mongodb';
+import { MongoClient, ReadPreference, type Db, type MongoClientOptions } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLoggedOut } from '../database/worth-retry.js';
@@ -8,6 +8,15 @@ const RETRY_AFTER_MS = 500;
 
 /** A server that hangs is given up after this, so that another can be asked. Milliseconds. */
 const SOCKET_TIMEOUT_MS = 2_000;
+
+const OPTIONS: MongoClientOptions = {
+  ...DRIVER_OPTIONS,
+  // As an object it takes nothing from the URI: by its name, it clashes with `maxStalenessSeconds` there.
+  readPreference: ReadPreference.primary,
+  minPoolSize: 0,
+  maxPoolSize: 2,
+  socketTimeoutMS: SOCKET_TIMEOUT_MS,
+};
 
 /**
  * Follows a database on a connection of its own, so that load on the others can't delay it: when that fails, anew
@@ -26,7 +35,7 @@ export async function followWithReconnect(
   while (!signal.aborted) {
     try {
       // A client whose first connection fails is of no more use: it is kept once it is connected.
-      client ??= await connect(uri);
+      client ??= await new MongoClient(uri, OPTIONS).connect();
       const db = client.db(databaseName(uri));
       await refuseMongos(db);
       await follow(db);
@@ -42,16 +51,4 @@ export async function followWithReconnect(
   }
   // Once more, since it may have connected meanwhile.
   await client?.close();
-}
-
-function connect(uri: string): Promise<MongoClient> {
-  const client = new MongoClient(uri, {
-    ...DRIVER_OPTIONS,
-    // As an object it takes nothing from the URI: by its name, it clashes with `maxStalenessSeconds` there.
-    readPreference: ReadPreference.primary,
-    minPoolSize: 0,
-    maxPoolSize: 2,
-    socketTimeoutMS: SOCKET_TIMEOUT_MS,
-  });
-  return client.connect();
 }
