@@ -1,6 +1,6 @@
 /** The least that a server on `node:http` can do: it hands out the same bytes, whatever it is asked, with our bounds. */
 import { createServer } from 'node:http';
-import { SERVER_OPTIONS } from '../src/http/node-server.js';
+import { SERVER_OPTIONS } from '../src/http/http-limits.js';
 
 const body = Buffer.alloc(8_192, 'x');
 const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length };

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import cors from 'cors';
-import type { NextFunction, RequestHandler, Response } from 'express';
+import type { Express, NextFunction, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
@@ -48,28 +48,29 @@ export async function createApp(
     logger: new NestLogger(logger),
     abortOnError: false,
   });
+  const express = adapter.getInstance<Express>();
   app.set('trust proxy', config.trustProxy);
   app.use(requestContext);
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
   if (config.adminPort !== undefined) app.use(separateOperators);
   if (allowOrigins) {
-    app.use(preflightCheck(adapter.getInstance()));
+    app.use(preflightCheck);
     app.use(allowOrigins);
   }
-  app.use(methodCheck(adapter.getInstance()));
+  app.use(methodCheck);
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, config);
   await app.init();
   const shortWay = app.get(ShortWay);
   const trace = traceRequests(tracing);
-  adapter.serveBy((express) => (request, response) => {
+  adapter.incoming.serve = (request, response) => {
     const serve = () => {
       if (!shortWay.answer(request, response)) express(request, response);
     };
     if (trace) trace(request, response, serve);
     else serve();
-  });
+  };
   return app;
 }
 

@@ -31,8 +31,8 @@ export interface ApiRequest extends Request {
   fromOperator?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
-  /** What came of it, if it was answered with a stream. */
-  stream?: StreamOutcome;
+  /** If it was answered with a stream: how many events were written so far, and why it ended, unless the client left. */
+  stream?: { readonly events: number; readonly reason: string | undefined };
   apiKey?: Caller;
   /** What it was answered with when it failed: for log and metrics. */
   problem?: ProblemCode;
@@ -40,11 +40,4 @@ export interface ApiRequest extends Request {
   authFailure?: string;
   /** What the answer was made from: for log and metrics. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
-}
-
-export interface StreamOutcome {
-  /** Events written so far. */
-  readonly events: number;
-  /** Why it ended; undefined: the client left. */
-  readonly reason: string | undefined;
 }

@@ -1,3 +1,17 @@
+import type { ServerOptions } from 'node:http';
+
+/** Bounds on what a client may send, and how slowly: bytes and milliseconds. */
+export const SERVER_OPTIONS: ServerOptions = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  // Each time Node walks over all connections whose request is not complete: 0.5 ms for 5,000.
+  connectionsCheckingInterval: 50,
+  keepAliveTimeout: 65_000,
+  // Node refuses without a body; the request context does it with one.
+  requireHostHeader: false,
+};
+
 /** Bounds under load: what can't be served soon is refused at once. Times in milliseconds. */
 export const HTTP_LIMITS = {
   /** Requests in flight at a time. More would only wait for one of MongoDB's connections, of which there are fewer. */

@@ -1,14 +1,18 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express, { type Express } from 'express';
+import express, { type Response } from 'express';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import type { ApiRequest } from './api-request.js';
+import { watchConnections } from './connections.js';
+import { SERVER_OPTIONS } from './http-limits.js';
 import { IncomingRequests, type HttpOptions } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
-import { createNodeServer } from './node-server.js';
-import type { RequestListener } from './overload/admission.js';
+import { methodNotAllowed } from './problem.js';
 import { readyFile } from './ready-file.js';
+import { SocketRefusals } from './socket-refusal.js';
 
 /** New connections that the system queues for us; beyond that it drops them, and clients try again after a second. */
 const BACKLOG = 4_096;
@@ -21,7 +25,7 @@ export class HttpServerAdapter extends ExpressAdapter {
   /** Set to false when shutting down: every answer then closes its connection, those under way included. */
   keepsConnections = true;
 
-  private readonly incoming: IncomingRequests;
+  readonly incoming: IncomingRequests;
   private readonly messages: ReturnType<typeof messageClasses>;
   private operators: Server | undefined;
 
@@ -48,11 +52,6 @@ export class HttpServerAdapter extends ExpressAdapter {
     return (this.httpServer as Server).listen(options, callback as () => void);
   }
 
-  /** Puts a listener before Express, which it may pass requests on to. */
-  serveBy(listener: (express: RequestListener) => RequestListener): void {
-    this.incoming.serve = listener(this.getInstance<Express>());
-  }
-
   /** Opens a port on which nothing but probes and metrics are. */
   async listenForOperators(port: number, host: string): Promise<Server> {
     this.operators = this.createServer(true).listen(port, host);
@@ -75,12 +74,27 @@ export class HttpServerAdapter extends ExpressAdapter {
     await super.close();
   }
 
-  private createServer(forOperators: boolean): Server {
-    const receive: RequestListener = (request, response) => {
-      request.fromOperator = forOperators;
+  private createServer(fromOperator: boolean): Server {
+    const receive = (request: ApiRequest, response: Response) => {
+      request.fromOperator = fromOperator;
       this.incoming.receive(request, response);
     };
-    const server = createNodeServer(this.messages, this.httpOptions, receive);
-    return server.on('connection', () => this.incoming.admission.connected());
+    const server = createServer({ ...SERVER_OPTIONS, ...this.messages });
+    // Above a count Node drops headers without an error, a second key among them. The size bounds them already.
+    server.maxHeadersCount = 0;
+    server.on('connection', () => this.incoming.admission.connected());
+    server.on('request', receive);
+    server.on('checkExpectation', (request: ApiRequest, response: Response) => {
+      request.hasUnmetExpectation = true;
+      receive(request, response);
+    });
+    // What Node would refuse by itself is answered with problem details, too.
+    const refusals = new SocketRefusals(this.httpOptions.observer);
+    server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+      refusals.unreadable(code, socket);
+    });
+    server.on('connect', (_request, socket: Socket) => refusals.refuse(socket, methodNotAllowed()));
+    watchConnections(server, this.httpOptions.limits.unreadMs);
+    return server;
   }
 }

@@ -1,24 +1,25 @@
 import { expect, it } from '@jest/globals';
 import express, { type Response } from 'express';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { IncomingRequests } from './incoming-requests.js';
+import { messageClasses } from './message-classes.js';
 
 it('cuts off who sends far too many requests ahead, since each takes memory', async () => {
   const observer = { closed: () => undefined, refused: () => undefined };
-  const incoming = new IncomingRequests(express(), {
+  const incoming = new IncomingRequests(() => undefined, {
     limits: HTTP_LIMITS,
     observer,
     cors: undefined,
   });
-  incoming.serve = () => undefined;
   let received = 0;
-  const server = createServer((request: IncomingMessage, response) => {
+  const messages = messageClasses(express(), () => undefined);
+  const server = createServer(messages).on('request', (request: ApiRequest, response: Response) => {
     received += 1;
-    incoming.receive(request as ApiRequest, response as Response);
+    incoming.receive(request, response);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   // What it has not sent yet is reset.

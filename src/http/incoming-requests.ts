@@ -1,4 +1,4 @@
-import type { Express, RequestHandler, Response } from 'express';
+import type { RequestHandler, Response } from 'express';
 import type { Socket } from 'node:net';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
@@ -40,17 +40,18 @@ export class IncomingRequests {
     (...admitted) => this.serve(...admitted),
     (...late) => this.refuse(...late),
   );
-  serve: RequestListener = this.app;
 
+  /** @param serve answers what is let in */
   constructor(
-    private readonly app: Express,
+    public serve: RequestListener,
     private readonly options: HttpOptions,
   ) {}
 
   receive(request: ApiRequest, response: Response): void {
     request.startedAt = performance.now();
+    identify(request);
     response.once('close', () => {
-      if (request.requestId === undefined) this.identify(request);
+      if (!response.headersSent) noteRoute(request);
       this.options.observer.closed(request, response);
     });
     // A response has its socket only when no earlier answer is under way on it.
@@ -81,15 +82,14 @@ export class IncomingRequests {
 
   private refuse(request: ApiRequest, response: Response): void {
     const { cors } = this.options;
-    this.identify(request);
+    noteRoute(request);
     const send = () => sendProblem(request, response, OVERLOADED);
     if (cors) cors(request, response, send);
     else send();
   }
+}
 
-  /** Finds what the log tells of a request that gets no further. */
-  private identify(request: ApiRequest): void {
-    request.route = findRoute(this.app, routablePath(request.url));
-    identify(request);
-  }
+/** Finds what the log tells of a request that gets no further. */
+function noteRoute(request: ApiRequest): void {
+  request.route ??= findRoute(request, routablePath(request.url));
 }

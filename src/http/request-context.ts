@@ -11,18 +11,17 @@ const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
-/** First step in Express: finds a request's id and its query as sent, and refuses what a proxy could read differently. */
+/** First step in Express: reads a request's query as sent, and refuses what a proxy could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
   const { path, query } = splitTarget(request.url);
-  request.rawQuery = readQuery(query);
+  request.rawQuery ??= readQuery(query);
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(path);
-  identify(request);
   checkProtocol(request);
   next();
 }
 
-/** Gives a request its id: the one that came with it, or a new one. Its query need not have been read. */
+/** Gives a request its id: the one that came with it, or a new one. */
 export function identify(request: ApiRequest): void {
   request.requestId = requestIdOf(request);
   request.answerHeaders = { 'X-Request-Id': request.requestId };

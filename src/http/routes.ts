@@ -1,4 +1,4 @@
-import type { Express, NextFunction, Request, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 
 /** A stream has no end that a HEAD request could stand for. */
@@ -10,30 +10,26 @@ interface Layer {
 }
 
 /** The route of a path, whatever the method; nothing for an unknown path. */
-export function findRoute(app: Express, path: string): Layer['route'] {
+export function findRoute({ app }: Request, path: string): Layer['route'] {
   const layers = app.router.stack as unknown as Layer[];
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
 /** 404 for a preflight of an unknown path, which the CORS middleware would answer with 204. */
-export function preflightCheck(app: Express) {
-  return ({ method, path }: Request, _response: Response, next: NextFunction): void => {
-    if (method === 'OPTIONS' && !findRoute(app, path)) throw notFound();
-    next();
-  };
+export function preflightCheck(request: Request, _response: Response, next: NextFunction): void {
+  if (request.method === 'OPTIONS' && !findRoute(request, request.path)) throw notFound();
+  next();
 }
 
 /** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
-export function methodCheck(app: Express) {
-  return (request: Request, _response: Response, next: NextFunction): void => {
-    const isGetOnly = request.path === GET_ONLY;
-    if (request.method === 'GET' || (request.method === 'HEAD' && !isGetOnly)) {
-      next();
-      return;
-    }
-    // For log and metrics.
-    request.route = findRoute(app, request.path);
-    if (!request.route) throw notFound();
-    throw isGetOnly ? methodNotAllowed(['GET']) : methodNotAllowed();
-  };
+export function methodCheck(request: Request, _response: Response, next: NextFunction): void {
+  const isGetOnly = request.path === GET_ONLY;
+  if (request.method === 'GET' || (request.method === 'HEAD' && !isGetOnly)) {
+    next();
+    return;
+  }
+  // For log and metrics.
+  request.route = findRoute(request, request.path);
+  if (!request.route) throw notFound();
+  throw isGetOnly ? methodNotAllowed(['GET']) : methodNotAllowed();
 }

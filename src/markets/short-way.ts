@@ -9,7 +9,7 @@ import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
 import { mayHoldKey } from '../http/key-like.js';
 import { Problem } from '../http/problem.js';
 import { sendProblem } from '../http/problem.filter.js';
-import { checkProtocol, identify } from '../http/request-context.js';
+import { checkProtocol } from '../http/request-context.js';
 import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
@@ -68,7 +68,6 @@ export class ShortWay {
     const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
     const answer = apiKey && this.cache.recall(known.scope, known.query);
     if (!answer) return false;
-    identify(request);
     request.route = known.route;
     request.apiKey = apiKey;
     try {

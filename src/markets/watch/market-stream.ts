@@ -1,4 +1,3 @@
-import type { StreamOutcome } from '../../http/api-request.js';
 import { cutUnread } from '../../http/connections.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
@@ -6,7 +5,7 @@ import { StreamProgress } from './stream-progress.js';
 import type { ScopeWatcher } from './watched-scope.js';
 
 /** One client's stream, from its first event to its last. */
-export class MarketStream implements StreamOutcome, ScopeWatcher {
+export class MarketStream implements ScopeWatcher {
   private readonly progress: StreamProgress;
   private readonly endsAt: number;
   private provenAt: number;
