@@ -1,5 +1,5 @@
 import { PathId, QueryChoices, QueryInteger, QueryText } from '../http/input/parameters.js';
-import { PAGE_DEFAULTS, TAKE_MAX, type PageQuery } from '../http/input/page.js';
+import { TAKE_MAX, type PageQuery } from '../http/input/page.js';
 import {
   MARKET_MOMENTS,
   MARKET_TYPES,
@@ -37,17 +37,15 @@ export class MarketsQuery extends MarketFilters implements PageQuery {
     description: 'Which page, starting at 1.',
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    default: PAGE_DEFAULTS.page,
   })
-  readonly page: number = PAGE_DEFAULTS.page;
+  readonly page: number = 1;
 
   @QueryInteger({
     description: 'Items per page.',
     minimum: 1,
     maximum: TAKE_MAX,
-    default: PAGE_DEFAULTS.take,
   })
-  readonly take: number = PAGE_DEFAULTS.take;
+  readonly take: number = 10;
 }
 
 export class EventLookup extends MarketsQuery {

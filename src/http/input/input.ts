@@ -18,15 +18,22 @@ function document(target: object, key: string | symbol | undefined, index: numbe
   if (key === undefined) return;
   const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
   const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
-  for (const parameter of listParameters(types[index] as object)) {
-    DOCUMENT[parameter.in](documentation(parameter))(target, key, descriptor);
+  const type = types[index] as new () => Record<string, unknown>;
+  const defaults = new type();
+  for (const parameter of listParameters(type)) {
+    const options = documentation(parameter, defaults[parameter.property]);
+    DOCUMENT[parameter.in](options)(target, key, descriptor);
   }
 }
 
-function documentation(parameter: Parameter) {
+function documentation(parameter: Parameter, byDefault: unknown) {
   const { name, description, example, maxItems } = parameter;
   const required = parameter.in === 'path';
-  const one = { ...parameter.schema, ...(example !== undefined && { example }) };
+  const one = {
+    ...parameter.schema,
+    ...(byDefault !== undefined && { default: byDefault }),
+    ...(example !== undefined && { example }),
+  };
   if (maxItems === undefined) return { name, description, required, schema: one };
   const schema = { type: 'array', items: one, minItems: 1, maxItems, uniqueItems: true };
   return { name, description, required, style: 'form' as const, explode: true, schema };

@@ -2,14 +2,6 @@ import { ApiField } from '../api-field.decorator.js';
 
 export const TAKE_MAX = 100;
 
-/** Which page of a list is wanted. */
-export interface PageQuery {
-  readonly page: number;
-  readonly take: number;
-}
-
-export const PAGE_DEFAULTS: PageQuery = { page: 1, take: 10 };
-
 /** Where a page stands in its list. */
 export class PageMeta {
   @ApiField('This page, starting at 1.', 1, { type: 'integer', minimum: 1 })
@@ -34,6 +26,9 @@ export class PageMeta {
   @ApiField('Whether a later page exists.', true)
   readonly hasNextPage!: boolean;
 }
+
+/** Which page of a list is wanted. */
+export type PageQuery = Pick<PageMeta, 'page' | 'take'>;
 
 export function pageMeta({ page, take }: PageQuery, itemCount: number): PageMeta {
   const pageCount = Math.ceil(itemCount / take);

@@ -23,18 +23,15 @@ export function listParameters(type: object): readonly Parameter[] {
   return (Reflect.getMetadata(PARAMETERS, type) ?? []) as readonly Parameter[];
 }
 
-/** Its name is that of its property, unless another is given. */
-export type Declaration = Omit<Parameter, 'name' | 'property'> & { readonly name?: string };
-
 /**
- * Declares a property of an input class.
+ * Declares a property of an input class. The parameter's name is that of the property, unless another is given.
  * @param ownRules class-validator's; the first one broken is told
  */
 export function declare(
-  parameter: Declaration,
+  parameter: Omit<Parameter, 'name' | 'property'> & { readonly name?: string },
   ...ownRules: readonly PropertyDecorator[]
 ): PropertyDecorator {
-  const rules = [...repetitionRules(parameter), ...ownRules];
+  const rules = [...repetitionRules(parameter.maxItems), ...ownRules];
   return (target, key) => {
     const property = String(key);
     const all = [...listParameters(target.constructor), { name: property, property, ...parameter }];
@@ -44,7 +41,7 @@ export function declare(
 }
 
 /** They come before the rule of each value: a list that is too long is not looked through. */
-function repetitionRules({ maxItems }: Declaration): PropertyDecorator[] {
+function repetitionRules(maxItems: number | undefined): PropertyDecorator[] {
   if (maxItems === undefined) return [];
   return [
     ArrayMaxSize(maxItems, { message: `must not be given more than ${maxItems} times` }),

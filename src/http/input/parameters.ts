@@ -1,33 +1,34 @@
 import { IsIn, Matches, Max, Min } from 'class-validator';
 import { ID_PATTERN, ID_RULE } from './id-rule.js';
-import { declare, type Declaration, type Parameter } from './parameter.js';
+import { declare, type Parameter } from './parameter.js';
 
 type Documented = Pick<Parameter, 'description' | 'example'>;
+type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems'>>;
 
-/** Text by the rule of ids, compared exactly. */
-function idText(parameter: Omit<Declaration, 'schema'>): PropertyDecorator {
-  const each = parameter.maxItems !== undefined;
+/** Text by the rule of ids, compared exactly; given once unless it says how often. */
+const idText = (where: Parameter['in']) => (documented: Text) => {
+  const each = documented.maxItems !== undefined;
   const schema = { type: 'string', pattern: ID_PATTERN };
   const isId = Matches(new RegExp(ID_PATTERN, 'u'), { each, message: `must be ${ID_RULE}` });
-  return declare({ ...parameter, schema }, isId);
-}
+  return declare({ in: where, ...documented, schema }, isId);
+};
 
 /** An opaque id in the path. */
-export const PathId = (documented: Documented) => idText({ in: 'path', ...documented });
+export const PathId = idText('path');
 
-/** Text in the query, given once unless it says how often. */
-export const QueryText = (documented: Documented & Pick<Parameter, 'maxItems'>) =>
-  idText({ in: 'query', ...documented });
+export const QueryText = idText('query');
 
 /** Text in a header; an empty header counts as none. */
-export const HeaderText = (documented: Documented & Pick<Parameter, 'name'>) =>
-  idText({ in: 'header', ...documented });
+export const HeaderText = idText('header');
 
 /** Some of a few words in the query, exact, case included. */
-export function QueryChoices(
-  options: Documented & { readonly values: readonly string[]; readonly maxItems: number },
-): PropertyDecorator {
-  const { values, ...documented } = options;
+export function QueryChoices({
+  values,
+  ...documented
+}: Documented & {
+  readonly values: readonly string[];
+  readonly maxItems: number;
+}): PropertyDecorator {
   const rule = `must be one of ${values.join(', ')}`;
   const message = ({ value }: { value: readonly string[] }) =>
     value.some((text) => text.includes(',')) ? `${rule}: for several, repeat the name` : rule;
@@ -36,15 +37,12 @@ export function QueryChoices(
 }
 
 /** A whole number in the query: decimal digits without sign, leading zero, space, point or exponent. */
-export function QueryInteger(
-  options: Documented & {
-    readonly minimum: number;
-    readonly maximum: number;
-    readonly default: number;
-  },
-): PropertyDecorator {
-  const { minimum, maximum, default: byDefault, ...documented } = options;
-  const schema = { type: 'integer', minimum, maximum, default: byDefault };
+export function QueryInteger({
+  minimum,
+  maximum,
+  ...documented
+}: Documented & { readonly minimum: number; readonly maximum: number }): PropertyDecorator {
+  const schema = { type: 'integer', minimum, maximum };
   const message = `must be a whole number from ${minimum} to ${maximum}, in plain digits`;
   return declare(
     { in: 'query', ...documented, schema, convert: plainInteger },

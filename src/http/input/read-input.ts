@@ -1,4 +1,4 @@
-import type { ApiRequest, RawQuery } from '../api-request.js';
+import type { ApiRequest } from '../api-request.js';
 import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
 import type { RequestFault } from '../problem-body.dto.js';
@@ -16,75 +16,65 @@ const NOT_UTF8 = 'must be valid percent-encoded UTF-8';
 /** The query as a whole. */
 const QUERY = '?';
 
+/** What was sent under one name; undefined stands for what can't be decoded. */
+type Texts = readonly (string | undefined)[];
+
 /** The values that parameters have in a request, by property; and every fault that no rule over a value can see. */
-export interface ReadInput {
-  readonly values: Record<string, unknown>;
-  readonly faults: RequestFault[];
-}
-
-export function readInput(request: ApiRequest, parameters: readonly Parameter[]): ReadInput {
-  const input: ReadInput = { values: {}, faults: [] };
-  const inQuery = new Map<string, Parameter>();
+export function readInput(request: ApiRequest, parameters: readonly Parameter[]) {
+  const values: Record<string, unknown> = {};
+  const faults: RequestFault[] = [];
+  const unread = groupByName(request);
+  const allowed: string[] = [];
   for (const parameter of parameters) {
-    if (parameter.in === 'path') readPath(request, parameter, input);
-    else if (parameter.in === 'header') readHeader(request, parameter, input);
-    else inQuery.set(parameter.name, parameter);
+    const { in: where, name, property, maxItems, convert = String } = parameter;
+    const texts = where === 'query' ? (unread.get(name) ?? []) : textsBeside(request, parameter);
+    const detail = faultOf(texts, maxItems);
+    if (detail) faults.push({ in: where, name, detail });
+    else if (texts.length > 0) values[property] = maxItems ? texts : convert(String(texts[0]));
+    if (where === 'query') allowed.push(name);
+    if (where === 'query') unread.delete(name);
   }
-  readQuery(request, inQuery, input);
-  return input;
-}
-
-function readPath(request: ApiRequest, { name, property }: Parameter, input: ReadInput) {
-  try {
-    if (isBroken(splitTarget(request.originalUrl).path)) throw new URIError();
-    input.values[property] = decodeURIComponent(String(request.params[name]));
-  } catch {
-    input.faults.push({ in: 'path', name, detail: NOT_UTF8 });
+  const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
+  for (const name of [...unread.keys()].slice(0, UNKNOWN_TOLD_MAX)) {
+    fault(echo(name, request), `is not known: allowed are ${allowed.join(', ')}`);
   }
-}
-
-/** An empty header counts as none. */
-function readHeader({ headers }: ApiRequest, { name, property }: Parameter, input: ReadInput) {
-  const text = headers[name.toLowerCase()];
-  if (text) input.values[property] = String(text);
-}
-
-function readQuery(
-  request: ApiRequest,
-  parameters: ReadonlyMap<string, Parameter>,
-  input: ReadInput,
-) {
-  const fault = (name: string, detail: string) => input.faults.push({ in: 'query', name, detail });
-  const unknown: string[] = [];
-  for (const [name, texts] of groupByName(request.rawQuery)) {
-    const parameter = parameters.get(name);
-    if (!parameter) unknown.push(name);
-    else if (!texts) fault(name, NOT_UTF8);
-    else if (texts.includes('')) fault(name, 'must not be empty: leave it out instead');
-    else if (parameter.maxItems !== undefined) input.values[parameter.property] = texts;
-    else if (texts.length > 1) fault(name, 'must not be repeated');
-    else input.values[parameter.property] = (parameter.convert ?? String)(texts[0]);
-  }
-  const allowed = [...parameters.keys()].join(', ');
-  for (const name of unknown.slice(0, UNKNOWN_TOLD_MAX)) {
-    fault(echo(name, request), `is not known: allowed are ${allowed}`);
-  }
-  const more = unknown.length - UNKNOWN_TOLD_MAX;
+  const more = unread.size - UNKNOWN_TOLD_MAX;
   if (more > 0) fault(QUERY, `has more names that are not known: ${more}`);
   if (request.rawQuery.some(([, , broken]) => broken === 'name')) fault(QUERY, NOT_UTF8);
+  return { values, faults };
 }
 
-/** The texts sent under each name; none where one of them is broken. */
-function groupByName(pairs: RawQuery): Map<string, [string, ...string[]] | undefined> {
-  const byName = new Map<string, [string, ...string[]] | undefined>();
-  for (const [name, text, broken] of pairs) {
+/** The texts sent under each name in the query. */
+function groupByName({ rawQuery }: ApiRequest): Map<string, (string | undefined)[]> {
+  const byName = new Map<string, (string | undefined)[]>();
+  for (const [name, text, broken] of rawQuery) {
     if (name === API_KEY_QUERY || broken === 'name') continue;
+    const value = broken ? undefined : text;
     const texts = byName.get(name);
-    if (broken) byName.set(name, undefined);
-    else if (texts) texts.push(text);
-    else if (!byName.has(name)) byName.set(name, [text]);
+    if (texts) texts.push(value);
+    else byName.set(name, [value]);
   }
   return byName;
+}
+
+/** What was sent in the path or in a header. */
+function textsBeside(request: ApiRequest, { in: where, name }: Parameter): Texts {
+  const header = request.headers[name.toLowerCase()];
+  // An empty header counts as none.
+  if (where === 'header') return header ? [String(header)] : [];
+  try {
+    if (isBroken(splitTarget(request.originalUrl).path)) return [undefined];
+    return [decodeURIComponent(String(request.params[name]))];
+  } catch {
+    return [undefined];
+  }
+}
+
+function faultOf(texts: Texts, maxItems: number | undefined): string | undefined {
+  if (texts.includes(undefined)) return NOT_UTF8;
+  if (texts.includes('')) return 'must not be empty: leave it out instead';
+  if (texts.length > 1 && maxItems === undefined) return 'must not be repeated';
+  return undefined;
 }
 
 /** A name as the error may show it: not when it may hold a key. */

@@ -67,7 +67,6 @@ export class StreamQuery extends WatchQuery {
       'Collect changes for so many milliseconds, so that a price that moves often is told less often.',
     minimum: 0,
     maximum: 10_000,
-    default: 0,
   })
   readonly conflateMs: number = 0;
 
