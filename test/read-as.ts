@@ -1,26 +1,24 @@
-import { InputPipe } from '../src/http/input/input.pipe.js';
+import { inputOf } from '../src/http/input/input.js';
 import { Problem } from '../src/http/problem.js';
 import type { RequestFault } from '../src/http/problem-body.dto.js';
 import type { ApiRequest } from '../src/http/api-request.js';
 import { readQuery } from '../src/http/raw-query.js';
 
-const pipe = new InputPipe();
-
 /** What an input class makes of a query, or the faults that it finds. */
-export function readAs<Input>(
+export function readAs<Input extends object>(
   metatype: new () => Input,
   query: string,
   headers: Record<string, string> = {},
 ): { input?: Input; faults?: readonly RequestFault[] } {
   const rawHeaders = Object.entries(headers).flat();
   const request = {
-    rawQuery: readQuery(query),
+    rawQuery: readQuery(`?${query}`),
     rawHeaders,
     headers,
     params: {},
   } as unknown as ApiRequest;
   try {
-    return { input: pipe.transform(request, { type: 'custom', metatype }) as Input };
+    return { input: inputOf(request, metatype) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return { faults: error.errors };

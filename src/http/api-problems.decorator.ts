@@ -5,12 +5,18 @@ import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
+const header = (description: string) => ({
+  description,
+  required: true,
+  schema: { type: 'string' as const },
+});
+
 /** Headers that problems of a status carry beside those of every answer. */
-const HEADERS: Readonly<Record<number, Record<string, string>>> = {
-  401: { 'WWW-Authenticate': 'How to authenticate.' },
-  405: { Allow: 'The methods that are offered.' },
-  429: { 'Retry-After': 'Seconds to wait.' },
-  503: { 'Retry-After': 'Seconds to wait.' },
+const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof header>>>>> = {
+  401: { 'WWW-Authenticate': header('How to authenticate.') },
+  405: { Allow: header('The methods that are offered.') },
+  429: { 'Retry-After': header('Seconds to wait.') },
+  503: { 'Retry-After': header('Seconds to wait.') },
 };
 
 /** Documents the problems that a route can answer with: one response for each status. */
@@ -20,16 +26,10 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
     ApiExtraModels(ProblemBody),
     ...statuses.map((status) => {
       const same = codes.filter((code) => PROBLEMS[code].status === status);
-      const headers = { ...HEADERS[status], 'Cache-Control': 'Always `no-store`.' };
       return ApiResponse({
         status,
         description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
-        headers: Object.fromEntries(
-          Object.entries(headers).map(([name, description]) => [
-            name,
-            { description, required: true, schema: { type: 'string' } },
-          ]),
-        ),
+        headers: { ...HEADERS[status], 'Cache-Control': header('Always `no-store`.') },
         content: problemContent(same.map((code) => new Problem(code, detailOf(code)))),
       });
     }),

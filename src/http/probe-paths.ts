@@ -1,14 +1,14 @@
 import type { NextFunction, Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { notFound } from './problem.js';
-import { splitTarget } from './raw-query.js';
+import { pathOf } from './raw-query.js';
 
 /** Exactly these paths are answered under overload too, since operators' programs ask them all the time. */
 export const PROBE_PATHS = new Set(['/health/live', '/health/ready', '/metrics']);
 
 /** @param target path and query, or a route */
 export function isProbe(target: string): boolean {
-  return PROBE_PATHS.has(splitTarget(target).path);
+  return PROBE_PATHS.has(pathOf(target));
 }
 
 /** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */

@@ -7,20 +7,20 @@ export function isBroken(target: string): boolean {
   return NOT_IN_A_TARGET.test(target);
 }
 
-/** The path of a request target, and what follows its `?`. */
-export function splitTarget(target: string): { readonly path: string; readonly query: string } {
-  const start = target.indexOf('?');
-  if (start < 0) return { path: target, query: '' };
-  return { path: target.slice(0, start), query: target.slice(start + 1) };
+/** The path of a request target. */
+export function pathOf(target: string): string {
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
 }
 
 /** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
 export function routablePath(target: string): string {
-  return splitTarget(target).path.replaceAll('%', '%25');
+  return pathOf(target).replaceAll('%', '%25');
 }
 
 /** Reads what follows the `?` of a request target. */
-export function readQuery(query: string): RawQuery {
+export function readQuery(target: string): RawQuery {
+  const query = target.slice(pathOf(target).length + 1);
   const parts = query.split('&').filter((part) => part !== '');
   return parts.map((part) => {
     const equals = part.indexOf('=');

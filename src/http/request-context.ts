@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './key-like.js';
 import { Problem, refusedByParser } from './problem.js';
-import { readQuery, routablePath, splitTarget } from './raw-query.js';
+import { readQuery, routablePath } from './raw-query.js';
 
 /** A client's own request id is kept if it looks like this and holds no key. */
 const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -13,10 +13,9 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
 /** First step in Express: reads a request's query as sent, and refuses what a proxy could read differently. */
 export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
-  const { path, query } = splitTarget(request.url);
-  request.rawQuery ??= readQuery(query);
+  request.rawQuery ??= readQuery(request.url);
   // A broken encoding must not fail before the key has been checked.
-  request.url = routablePath(path);
+  request.url = routablePath(request.url);
   checkProtocol(request);
   next();
 }
@@ -30,7 +29,7 @@ export function identify(request: ApiRequest): void {
 function requestIdOf(request: ApiRequest): string {
   const given = request.headers['x-request-id'];
   if (typeof given !== 'string' || !PLAIN_REQUEST_ID.test(given)) return randomUUID();
-  request.rawQuery ??= readQuery(splitTarget(request.url).query);
+  request.rawQuery ??= readQuery(request.url);
   return mayHoldKey(given, request) ? randomUUID() : given;
 }
 

@@ -1,29 +1,58 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
-import type { ApiRequest } from '../api-request.js';
-import { InputPipe } from './input.pipe.js';
+import { validateSync } from 'class-validator';
+import type { ApiRequest, RawQuery } from '../api-request.js';
+import type { RequestFault } from '../problem-body.dto.js';
+import { Problem } from '../problem.js';
 import { listParameters, type Parameter } from './parameter.js';
+import { readInput } from './read-input.js';
+
+/** May take the query as it was sent. */
+type InputClass<T = Record<string, unknown>> = new (query?: RawQuery) => T;
 
 const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
 
-const fromRequest = createParamDecorator(
-  (_data: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<ApiRequest>(),
-  [document],
+const fromRequest = createParamDecorator((type: InputClass, context: ExecutionContext) =>
+  inputOf(context.switchToHttp().getRequest<ApiRequest>(), type),
 );
 
 /** Everything that a handler takes from a request, as one validated object; documented by the same class. */
-export const Input = (): ParameterDecorator => fromRequest(InputPipe);
+export function Input(): ParameterDecorator {
+  return (target, key = '', index) => {
+    const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
+    const type = types[index] as InputClass;
+    const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
+    const defaults = new type();
+    for (const parameter of listParameters(type)) {
+      const options = documentation(parameter, defaults[parameter.property]);
+      DOCUMENT[parameter.in](options)(target, key, descriptor);
+    }
+    fromRequest(type)(target, key, index);
+  };
+}
 
-function document(target: object, key: string | symbol | undefined, index: number): void {
-  if (key === undefined) return;
-  const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
-  const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
-  const type = types[index] as new () => Record<string, unknown>;
-  const defaults = new type();
-  for (const parameter of listParameters(type)) {
-    const options = documentation(parameter, defaults[parameter.property]);
-    DOCUMENT[parameter.in](options)(target, key, descriptor);
-  }
+/**
+ * Makes the object for `@Input()`, or reports every fault of the request at once.
+ * @throws Problem `invalid_request`
+ */
+export function inputOf<T extends object>(request: ApiRequest, type: InputClass<T>): T {
+  const parameters = listParameters(type);
+  const { values, faults } = readInput(request, parameters);
+  const input = Object.assign(new type(request.rawQuery), values);
+  const errors = [...faults, ...brokenRules(input, parameters)];
+  if (errors.length === 0) return input;
+  const count = errors.length === 1 ? '1 fault' : `${errors.length} faults`;
+  throw new Problem('invalid_request', `The request has ${count}.`, { errors });
+}
+
+/** Judges the values that could be read. A rule over several parameters names one of them as its `context`. */
+function brokenRules(input: object, parameters: readonly Parameter[]): RequestFault[] {
+  const errors = validateSync(input, { stopAtFirstError: true, skipMissingProperties: true });
+  return errors.map(({ property, constraints, contexts = {} }) => {
+    const parameter = parameters.find((candidate) => candidate.property === property);
+    const { name, in: where } = parameter ?? (Object.values(contexts)[0] as Parameter);
+    return { in: where, name, detail: Object.values(constraints ?? {}).join(', ') };
+  });
 }
 
 function documentation(parameter: Parameter, byDefault: unknown) {

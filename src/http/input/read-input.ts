@@ -2,7 +2,7 @@ import type { ApiRequest } from '../api-request.js';
 import { API_KEY_QUERY } from '../credentials.js';
 import { mayHoldKey } from '../key-like.js';
 import type { RequestFault } from '../problem-body.dto.js';
-import { isBroken, splitTarget } from '../raw-query.js';
+import { isBroken, pathOf } from '../raw-query.js';
 import type { Parameter } from './parameter.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
@@ -63,7 +63,7 @@ function textsBeside(request: ApiRequest, { in: where, name }: Parameter): Texts
   // An empty header counts as none.
   if (where === 'header') return header ? [String(header)] : [];
   try {
-    if (isBroken(splitTarget(request.originalUrl).path)) return [undefined];
+    if (isBroken(pathOf(request.originalUrl))) return [undefined];
     return [decodeURIComponent(String(request.params[name]))];
   } catch {
     return [undefined];
