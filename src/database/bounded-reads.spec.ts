@@ -1,6 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { Timestamp } from 'mongodb';
-import type { Connection } from 'mongoose';
+import { Timestamp, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads } from './bounded-reads.js';
 import type { Topology } from './topology.js';
@@ -19,7 +18,7 @@ it('asks no second secondary when the first has answered at once', async () => {
     withSession: (_options: object, work: (own: typeof session) => unknown) => work(session),
   };
   const reads = new BoundedReads(
-    { db: { client } } as unknown as Connection,
+    { db: { client } as unknown as Db },
     topology as unknown as Topology,
     () => undefined,
   );

@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { MongoServerError, ReadPreference, type Timestamp } from 'mongodb';
-import type { Connection } from 'mongoose';
+import { MongoServerError, ReadPreference, type Db, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
 import { within } from '../common/within.js';
@@ -29,8 +28,8 @@ const { enableUtf8Validation, maxPoolSize } = DRIVER_OPTIONS;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
-/** Makes one attempt, of what was written up to a cluster time at least. */
-type Ask<T> = (readPreference: ReadPreference, after?: Timestamp) => Promise<T>;
+/** Makes one attempt: at secondaries where they must have a cluster time, else at the primary. */
+type Ask<T> = (after?: Timestamp) => Promise<T>;
 
 /** Runs reads within their time, tries again where that can help, and never answers with outdated data. */
 export class BoundedReads {
@@ -39,7 +38,7 @@ export class BoundedReads {
   private readonly slots = new ReadSlots(maxPoolSize);
 
   constructor(
-    private readonly connection: Connection,
+    private readonly source: { readonly db: Db },
     private readonly topology: Topology,
     private readonly logIn: () => void,
   ) {}
@@ -56,7 +55,7 @@ export class BoundedReads {
   private async readWithin<T>(ms: number, operation: Operation<T>): Promise<T> {
     const abort = new AbortController();
     const serverDeadline = performance.now() + ms - SERVER_GIVES_UP_EARLIER_MS;
-    const ask = this.asker(operation, abort.signal, serverDeadline);
+    const ask = (after?: Timestamp) => this.ask(operation, abort.signal, serverDeadline, after);
     try {
       const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
       return await within(ms, this.tryAgain(ask), tooLate);
@@ -73,8 +72,10 @@ export class BoundedReads {
    */
   private async tryAgain<T>(ask: Ask<T>): Promise<T> {
     for (let attempts = 1; ; attempts += 1) {
+      const { hasPrimary, readable } = this.topology;
       try {
-        return await this.attempt(ask);
+        // Where no server is known now, the driver waits for the primary.
+        return await (hasPrimary || !readable ? ask() : this.askSecondaries(ask));
       } catch (error) {
         const lacksSnapshot = passesSoon(error);
         const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
@@ -84,16 +85,10 @@ export class BoundedReads {
     }
   }
 
-  private attempt<T>(ask: Ask<T>): Promise<T> {
-    const { hasPrimary, readable } = this.topology;
-    // Where no server is known now, the driver waits for the primary.
-    return hasPrimary || !readable ? ask(ReadPreference.primary) : this.attemptAtSecondaries(ask);
-  }
-
   /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
-  private async attemptAtSecondaries<T>(ask: Ask<T>): Promise<T> {
+  private async askSecondaries<T>(ask: Ask<T>): Promise<T> {
     const after = minimumTimeForSecondaries(this.topology);
-    const askOne = () => ask(ReadPreference.secondaryPreferred, after);
+    const askOne = () => ask(after);
     const answered = new AbortController();
     const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(askOne);
     try {
@@ -106,20 +101,23 @@ export class BoundedReads {
     }
   }
 
-  private asker<T>(operation: Operation<T>, signal: AbortSignal, serverDeadline: number): Ask<T> {
-    return async (readPreference, after) => {
-      const { db } = this.connection;
-      if (!db) throw unavailable();
-      const { readAfterTime } = this.topology;
-      return db.client.withSession({ causalConsistency: Boolean(after) }, (session) => {
-        if (after && readAfterTime.newest) {
-          session.advanceClusterTime(readAfterTime.newest);
-          session.advanceOperationTime(after);
-        }
-        const options = { session, readPreference, signal, enableUtf8Validation };
-        return operation(new ReadAttempt(db, options, serverDeadline, this.topology));
-      });
-    };
+  private async ask<T>(
+    operation: Operation<T>,
+    signal: AbortSignal,
+    serverDeadline: number,
+    after?: Timestamp,
+  ): Promise<T> {
+    const { db } = this.source;
+    const { newest } = this.topology.readAfterTime;
+    return db.client.withSession({ causalConsistency: Boolean(after) }, (session) => {
+      if (after && newest) {
+        session.advanceClusterTime(newest);
+        session.advanceOperationTime(after);
+      }
+      const readPreference = after ? ReadPreference.secondaryPreferred : ReadPreference.primary;
+      const options = { session, readPreference, signal, enableUtf8Validation };
+      return operation(new ReadAttempt(db, options, serverDeadline, this.topology));
+    });
   }
 
   private seeRefusal(error: unknown): void {

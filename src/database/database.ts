@@ -21,9 +21,7 @@ export class Database implements OnApplicationShutdown {
   readonly connection: Connection = newConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  private readonly reads = new BoundedReads(this.connection, this.topology, () =>
-    this.logInAgain(),
-  );
+  private readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
   private isLoggingIn = false;

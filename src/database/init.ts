@@ -1,9 +1,9 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { COLLECTIONS } from '../common/collections.js';
+import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
-import { satisfies, wantedIndexes, WITH_IMAGES, type WantedIndex } from './wanted.js';
+import { satisfies, wantedIndexes, type WantedIndex } from './wanted.js';
 import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */
@@ -32,7 +32,7 @@ export async function initDatabase(connection: Connection): Promise<InitItem[]> 
   for (const name of COLLECTIONS) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
   }
-  items.push(await attempt(`pre- and post-images of ${WITH_IMAGES}`, () => turnOnImages(db)));
+  items.push(await attempt(`pre- and post-images of ${MARKETS}`, () => turnOnImages(db)));
   for (const index of wantedIndexes(connection)) {
     const what = `index ${index.collection}.${index.name}`;
     items.push(await attempt(what, () => makeIndex(db, index)));
@@ -78,13 +78,16 @@ async function makeCollection(db: Db, name: string): Promise<void> {
   }
 }
 
-/** @returns why they are not needed, if so */
+/**
+ * The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none.
+ * @returns why they are not needed, if so
+ */
 async function turnOnImages(db: Db): Promise<string | void> {
-  if (hasImages(await collectionOptions(db, WITH_IMAGES).catch(() => undefined))) return undefined;
+  if (hasImages(await collectionOptions(db, MARKETS).catch(() => undefined))) return undefined;
   const { setName, msg, maxWireVersion } = await db.command({ hello: 1 });
   if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
   if (maxWireVersion < WIRE_VERSION_6_0) return 'MongoDB has them since version 6';
-  await db.command({ collMod: WITH_IMAGES, changeStreamPreAndPostImages: { enabled: true } });
+  await db.command({ collMod: MARKETS, changeStreamPreAndPostImages: { enabled: true } });
   return undefined;
 }
 

@@ -1,6 +1,5 @@
 import type { Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { MARKETS } from '../common/collections.js';
 
 /** An index that a schema declares. */
 export interface WantedIndex {
@@ -9,9 +8,6 @@ export interface WantedIndex {
   readonly keys: Record<string, 1>;
   readonly unique: boolean;
 }
-
-/** The change feed tells a market as the change left it, which is its post-image; MongoDB keeps both images or none. */
-export const WITH_IMAGES = MARKETS;
 
 /** The indexes that the schemas of the connection's models declare. */
 export function wantedIndexes(connection: Connection): WantedIndex[] {

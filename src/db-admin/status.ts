@@ -1,10 +1,10 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { refuseMongos } from '../change-feed/followable.js';
-import { COLLECTIONS } from '../common/collections.js';
+import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
-import { satisfies, wantedIndexes, WITH_IMAGES, type WantedIndex } from '../database/wanted.js';
+import { satisfies, wantedIndexes, type WantedIndex } from '../database/wanted.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
@@ -44,7 +44,7 @@ async function collectionStatus(db: Db, name: string) {
     name,
     exists: isHidden ? null : options !== undefined,
     estimatedCount: await visible(db.collection(name).estimatedDocumentCount()),
-    ...(name === WITH_IMAGES && { preAndPostImages: isHidden ? null : hasImages(options) }),
+    ...(name === MARKETS && { preAndPostImages: isHidden ? null : hasImages(options) }),
   };
 }
 
@@ -65,7 +65,7 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
 async function changeFeedStatus(db: Db) {
   let newest: NewestChange | null = null;
   try {
-    newest = await newestChange(db, WITH_IMAGES);
+    newest = await newestChange(db, MARKETS);
     await refuseMongos(db);
     return { newestChange: newest, changeFeed: { on: true } };
   } catch (error) {
