@@ -85,10 +85,8 @@ export class Config {
   @Env('LOG_LEVEL', oneOf(...LOG_LEVELS)) readonly logLevel: LogLevel = 'info';
 
   /** How a log line looks; unset: pretty on a terminal, else json. */
-  @Env('LOG_FORMAT', oneOf('json', 'pretty')) readonly logFormat: 'json' | 'pretty' = process.stdout
-    .isTTY
-    ? 'pretty'
-    : 'json';
+  @Env('LOG_FORMAT', oneOf('json', 'pretty'))
+  readonly logFormat: 'json' | 'pretty' = process.stdout.isTTY ? 'pretty' : 'json';
 }
 
 /** Bad settings: one message with every fault, by name and never by value. */

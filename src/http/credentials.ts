@@ -14,3 +14,30 @@ export function credentialsOf({ rawQuery, rawHeaders }: ApiRequest) {
     ),
   };
 }
+
+/**
+ * What keys begin with; or 24 letters and digits in a row that are as mixed as a key's secret: names in camel
+ * case have fewer capitals, UUIDs and trace ids are of one case.
+ */
+const KEY_LIKE =
+  /[Mm][Oo][Ss]_|(?=[0-9A-Za-z]{24})(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=(?:[a-z]*[0-9A-Z]){6})/;
+
+/** Where a key's secret starts (`mos_<id 12>_`), and how many characters in common give it away. */
+const SECRET_STARTS_AT = 17;
+const SHARED = 6;
+
+/**
+ * Whether a text from a request may hold a key, or part of the secret of one that came with the request: nothing
+ * shows it then. The work grows with the text's length times the keys': ask for short texts alone.
+ */
+export function mayHoldKey(text: string, request: ApiRequest): boolean {
+  const { inQuery, inHeader } = credentialsOf(request);
+  return KEY_LIKE.test(text) || [...inQuery, ...inHeader].some((key) => sharesSecret(text, key));
+}
+
+function sharesSecret(text: string, key: string): boolean {
+  for (let start = 0; start + SHARED <= text.length; start++) {
+    if (key.includes(text.slice(start, start + SHARED), SECRET_STARTS_AT)) return true;
+  }
+  return false;
+}

@@ -51,6 +51,7 @@ export class IncomingRequests {
     request.startedAt = performance.now();
     identify(request);
     response.once('close', () => {
+      this.admission.over(response);
       if (!response.headersSent) noteRoute(request);
       this.options.observer.closed(request, response);
     });

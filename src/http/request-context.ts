@@ -1,7 +1,7 @@
 import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
-import { mayHoldKey } from './key-like.js';
+import { mayHoldKey } from './credentials.js';
 import { Problem, refusedByParser } from './problem.js';
 import { readQuery, routablePath } from './raw-query.js';
 

@@ -1,6 +1,5 @@
 import type { ApiRequest } from '../api-request.js';
-import { API_KEY_QUERY } from '../credentials.js';
-import { mayHoldKey } from '../key-like.js';
+import { API_KEY_QUERY, mayHoldKey } from '../credentials.js';
 import type { RequestFault } from '../problem-body.dto.js';
 import { isBroken, pathOf } from '../raw-query.js';
 import type { Parameter } from './parameter.js';

@@ -1,4 +1,5 @@
 import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import type { ApiRequest } from '../api-request.js';
 import type { HttpLimits } from '../http-limits.js';
 import { QueueLimit } from './queue-limit.js';
@@ -13,7 +14,7 @@ export type RequestListener = (request: ApiRequest, response: Response) => void;
  */
 export class Admission {
   private readonly queue: Parameters<RequestListener>[] = [];
-  private readonly inFlight = new Set<Response>();
+  private readonly inFlight = new Set<ServerResponse>();
   private readonly queueLimit: QueueLimit;
   private readonly slices = new TimeSlices(() => this.serveNext());
   private deadline: NodeJS.Timeout | undefined;
@@ -51,12 +52,13 @@ export class Admission {
     return this.inFlight.size < this.limits.inFlight;
   }
 
+  /** To be told when the head of an answer is written, and when its client has left. */
+  over(response: ServerResponse): void {
+    if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
+  }
+
   private begin(request: ApiRequest, response: Response): void {
     this.inFlight.add(response);
-    const over = () => {
-      if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
-    };
-    response.once('head', over).once('close', over);
     this.serve(request, response);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateKey } from '../api-keys/key-form.js';
 import type { ApiRequest } from './api-request.js';
-import { mayHoldKey } from './key-like.js';
+import { mayHoldKey } from './credentials.js';
 
 function requestWith(headers: Record<string, string> = {}, ...keys: string[]): ApiRequest {
   const rawHeaders = Object.entries(headers).flat();
