@@ -47,18 +47,19 @@ export class BoundedReads {
     const { readable, mayBeReadable } = this.topology;
     // While no server is known, one read for each slot waits for it, and the others fail at once.
     if (!mayBeReadable || (!readable && this.slots.areTaken)) throw unavailable();
-    return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, (waitedMs) =>
-      this.readWithin(budgetMs - waitedMs, operation),
+    const deadline = performance.now() + budgetMs;
+    return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, () =>
+      this.readUntil(deadline, operation),
     );
   }
 
-  private async readWithin<T>(ms: number, operation: Operation<T>): Promise<T> {
+  private async readUntil<T>(deadline: number, operation: Operation<T>): Promise<T> {
     const abort = new AbortController();
-    const serverDeadline = performance.now() + ms - SERVER_GIVES_UP_EARLIER_MS;
+    const serverDeadline = deadline - SERVER_GIVES_UP_EARLIER_MS;
     const ask = (after?: Timestamp) => this.ask(operation, abort.signal, serverDeadline, after);
     try {
       const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
-      return await within(ms, this.tryAgain(ask), tooLate);
+      return await within(deadline - performance.now(), this.tryAgain(ask), tooLate);
     } catch (error) {
       abort.abort();
       this.seeRefusal(error);

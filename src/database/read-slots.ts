@@ -28,16 +28,14 @@ export class ReadSlots {
 
   /**
    * @param withinMs time for the wait and the read, in milliseconds
-   * @param read gets the milliseconds that were waited
    * @throws Problem `overloaded`
    */
-  async run<T>(withinMs: number, read: (waitedMs: number) => Promise<T>): Promise<T> {
-    const askedAt = performance.now();
+  async run<T>(withinMs: number, read: () => Promise<T>): Promise<T> {
     if (this.free > 0) this.free -= 1;
     else await this.turn(withinMs);
     const startedAt = performance.now();
     try {
-      return await read(startedAt - askedAt);
+      return await read();
     } finally {
       this.averageMs += WEIGHT * (performance.now() - startedAt - this.averageMs);
       this.pass();
