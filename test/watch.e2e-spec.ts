@@ -8,7 +8,7 @@ import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import type { Config } from '../src/config.js';
 import { initDatabase } from '../src/database/init.js';
-import { SECONDARY_AGE_MS } from '../src/database/secondary-age.js';
+import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';

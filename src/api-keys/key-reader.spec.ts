@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { elapsedMs } from '../common/moment.js';
 import type { Database } from '../database/database.js';
-import { SECONDARY_AGE_MS } from '../database/secondary-age.js';
+import { SECONDARY_AGE_MS } from '../database/read-after-time.js';
 import { KeyReader } from './key-reader.js';
 
 it.each([0, SECONDARY_AGE_MS])(

@@ -2,11 +2,13 @@ import { expect, it, jest } from '@jest/globals';
 import { Timestamp, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads } from './bounded-reads.js';
+import { ReadAfterTime } from './read-after-time.js';
 import type { Topology } from './topology.js';
 
 it('asks no second secondary when the first has answered at once', async () => {
   const time = new Timestamp({ t: 5, i: 1 });
-  const readAfterTime = { newest: { clusterTime: time }, silentMs: 0, knownAt: () => time };
+  const readAfterTime = new ReadAfterTime();
+  readAfterTime.advance({ clusterTime: time });
   const topology = {
     readable: true,
     mayBeReadable: true,

@@ -7,7 +7,6 @@ import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
-import { minimumTimeForSecondaries } from './secondary-age.js';
 import type { Topology } from './topology.js';
 import { isLoggedOut, passesSoon, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
@@ -88,7 +87,8 @@ export class BoundedReads {
 
   /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
   private async askSecondaries<T>(ask: Ask<T>): Promise<T> {
-    const after = minimumTimeForSecondaries(this.topology);
+    const { readAfterTime, newestOnSecondaries, secondariesNamePrimary } = this.topology;
+    const after = readAfterTime.minimumForSecondaries(newestOnSecondaries, secondariesNamePrimary);
     const askOne = () => ask(after);
     const answered = new AbortController();
     const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(askOne);

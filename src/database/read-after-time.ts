@@ -1,10 +1,26 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
+import { unavailable } from './read-errors.js';
 
 /** How far back from the newest time others are kept. Milliseconds. */
 export const HEARD_KEPT_MS = 2_000;
 
 /** Times heard within this time of one another are kept as one. Milliseconds. */
 const APART_MS = 10;
+
+/** A secondary must have what was known to be written so long ago. Milliseconds. */
+const SECONDARY_BEHIND_MS = 1_000;
+
+/** Heartbeats tell within this time what was written. Milliseconds. */
+const KNOWN_AFTER_MS = 500;
+
+/** How old what a secondary answers may be at most, in milliseconds. */
+export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
+
+/** When no server has been heard for longer, nothing is known of what was written. Milliseconds. */
+const SILENT_MAX_MS = 1_500;
+
+/** A secondary that is further behind the newest known write answers only after a quiet time. Seconds. */
+const WITHIN_S = HEARD_KEPT_MS / 1_000;
 
 interface Mark {
   readonly clusterTime: ClusterTime;
@@ -44,14 +60,27 @@ export class ReadAfterTime {
     return mark?.clusterTime.clusterTime;
   }
 
-  /** The newest time that was known `HEARD_KEPT_MS` before the newest of all was heard; the newest, if none was. */
-  get knownBeforeNewest(): Timestamp | undefined {
-    const newestAt = this.marks.at(-1)?.heardAt ?? 0;
-    return this.knownAt(newestAt - HEARD_KEPT_MS);
-  }
-
-  /** How long ago any server was heard, in milliseconds. */
-  get silentMs(): number {
-    return performance.now() - this.lastHeardAt;
+  /**
+   * The write that a secondary must have in order to answer while no primary can be asked. If any secondary knows a
+   * primary, that is the newest write known a second ago, since others may be going on that we can't see. If none does,
+   * the last writes may be lost with the primary, and the newest write on any secondary is enough.
+   * @throws Problem when no secondary can be proven to be recent
+   */
+  minimumForSecondaries(
+    newestOnSecondaries: Timestamp | undefined,
+    secondariesNamePrimary: boolean,
+  ): Timestamp {
+    const last = this.marks.at(-1);
+    const now = performance.now();
+    if (!last || !newestOnSecondaries || now - this.lastHeardAt > SILENT_MAX_MS)
+      throw unavailable();
+    const newest = last.clusterTime.clusterTime;
+    const behindS = newest.t - newestOnSecondaries.t;
+    // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
+    const before = this.knownAt(last.heardAt - HEARD_KEPT_MS);
+    if (behindS >= WITHIN_S && before?.greaterThan(newestOnSecondaries)) throw unavailable();
+    const due = this.knownAt(now - SECONDARY_BEHIND_MS) ?? newest;
+    const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
+    return isLost ? newestOnSecondaries : due;
   }
 }

@@ -2,7 +2,7 @@ import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mon
 import { isDeepStrictEqual } from 'node:util';
 import { EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
-import { SECONDARY_AGE_MS } from './secondary-age.js';
+import { SECONDARY_AGE_MS } from './read-after-time.js';
 import type { Topology } from './topology.js';
 
 /** So many passes look for one state, before a transaction does. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Binary, Long, Timestamp } from 'mongodb';
 import { HEARD_KEPT_MS, ReadAfterTime } from './read-after-time.js';
-import { minimumTimeForSecondaries } from './secondary-age.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
@@ -10,11 +9,7 @@ const signed = (clusterTime: Timestamp) => ({ clusterTime, signature });
 describe('what a secondary must have', () => {
   let readAfterTime: ReadAfterTime;
   const least = ({ secondariesNamePrimary = false } = {}) =>
-    minimumTimeForSecondaries({
-      readAfterTime,
-      newestOnSecondaries: at(1_000),
-      secondariesNamePrimary,
-    } as never);
+    readAfterTime.minimumForSecondaries(at(1_000), secondariesNamePrimary);
 
   beforeEach(() => {
     jest.useFakeTimers();
