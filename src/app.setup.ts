@@ -9,10 +9,10 @@ import type { ApiRequest } from './http/api-request.js';
 import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
-import { separateOperators } from './http/probe-paths.js';
+import { checkPort } from './http/probe-paths.js';
 import { answerHeadersOf } from './http/response-headers.js';
 import { requestContext } from './http/request-context.js';
-import { methodCheck, preflightCheck } from './http/routes.js';
+import { checkMethod, checkPreflight } from './http/routes.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { setUpLivePage } from './docs/live-page.js';
@@ -50,15 +50,15 @@ export async function createApp(
   });
   const express = adapter.getInstance<Express>();
   app.set('trust proxy', config.trustProxy);
-  app.use(requestContext);
+  app.use(step(requestContext));
   app.use('/docs', pageHeaders());
   app.use(openRoutes);
-  if (config.adminPort !== undefined) app.use(separateOperators);
+  if (config.adminPort !== undefined) app.use(step(checkPort));
   if (allowOrigins) {
-    app.use(preflightCheck);
+    app.use(step(checkPreflight));
     app.use(allowOrigins);
   }
-  app.use(methodCheck);
+  app.use(step(checkMethod));
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, config);
   await app.init();
@@ -72,6 +72,14 @@ export async function createApp(
     else serve();
   };
   return app;
+}
+
+/** A step in Express, which a request passes unless the check throws. */
+function step(check: (request: ApiRequest) => void): RequestHandler {
+  return (request, _response, next) => {
+    check(request as ApiRequest);
+    next();
+  };
 }
 
 /** Routes outside the API, and preflights, are sent by Express, which wants their headers beforehand. */

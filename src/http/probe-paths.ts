@@ -1,4 +1,3 @@
-import type { NextFunction, Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { notFound } from './problem.js';
 import { pathOf } from './raw-query.js';
@@ -12,11 +11,6 @@ export function isProbe(target: string): boolean {
 }
 
 /** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */
-export function separateOperators(
-  request: ApiRequest,
-  _response: Response,
-  next: NextFunction,
-): void {
-  if (isProbe(request.url) !== request.fromOperator) throw notFound();
-  next();
+export function checkPort({ url, fromOperator }: ApiRequest): void {
+  if (isProbe(url) !== fromOperator) throw notFound();
 }

@@ -80,6 +80,6 @@ type ParserStatus = keyof typeof PARSER_DETAILS;
 
 export const PARSER_STATUSES = Object.keys(PARSER_DETAILS).map(Number) as ParserStatus[];
 
-export function refusedByParser(status: ParserStatus, headers?: Record<string, string>): Problem {
-  return new Problem('invalid_request', PARSER_DETAILS[status], { status, headers });
+export function refusedByParser(status: ParserStatus, options?: ProblemOptions): Problem {
+  return new Problem('invalid_request', PARSER_DETAILS[status], { ...options, status });
 }

@@ -1,4 +1,3 @@
-import type { NextFunction, Response } from 'express';
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './credentials.js';
@@ -11,13 +10,15 @@ const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
+/** What else came on such a connection may be meant otherwise, too. */
+const CLOSES = { headers: { Connection: 'close' } };
+
 /** First step in Express: reads a request's query as sent, and refuses what a proxy could read differently. */
-export function requestContext(request: ApiRequest, response: Response, next: NextFunction): void {
+export function requestContext(request: ApiRequest): void {
   request.rawQuery ??= readQuery(request.url);
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(request.url);
   checkProtocol(request);
-  next();
 }
 
 /** Gives a request its id: the one that came with it, or a new one. */
@@ -37,19 +38,15 @@ function requestIdOf(request: ApiRequest): string {
 export function checkProtocol(request: ApiRequest): void {
   const { httpVersion, headers, rawHeaders } = request;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
-    throw new Problem('invalid_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.', {
-      headers: { Connection: 'close' },
-    });
+    throw new Problem('invalid_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.', CLOSES);
   }
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
   const isGood = hosts.length === 0 ? httpVersion === '1.0' : HOST.test(headers.host ?? '');
   if (hosts.length > 1 || !isGood) {
     throw new Problem('invalid_request', 'The request must name one host.', {
+      ...CLOSES,
       errors: [{ in: 'header', name: 'Host', detail: 'must be one host, given exactly once' }],
-      headers: { Connection: 'close' },
     });
   }
-  if (request.hasUnmetExpectation) {
-    throw refusedByParser(417, { Connection: 'close' });
-  }
+  if (request.hasUnmetExpectation) throw refusedByParser(417, CLOSES);
 }

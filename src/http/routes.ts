@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express';
+import type { Request } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 
 /** A stream has no end that a HEAD request could stand for. */
@@ -16,20 +16,15 @@ export function findRoute({ app }: Request, path: string): Layer['route'] {
 }
 
 /** 404 for a preflight of an unknown path, which the CORS middleware would answer with 204. */
-export function preflightCheck(request: Request, _response: Response, next: NextFunction): void {
+export function checkPreflight(request: Request): void {
   if (request.method === 'OPTIONS' && !findRoute(request, request.path)) throw notFound();
-  next();
 }
 
 /** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
-export function methodCheck(request: Request, _response: Response, next: NextFunction): void {
-  const isGetOnly = request.path === GET_ONLY;
-  if (request.method === 'GET' || (request.method === 'HEAD' && !isGetOnly)) {
-    next();
-    return;
-  }
+export function checkMethod(request: Request): void {
+  const allowed = request.path === GET_ONLY ? ['GET'] : ['GET', 'HEAD'];
+  if (allowed.includes(request.method)) return;
   // For log and metrics.
   request.route = findRoute(request, request.path);
-  if (!request.route) throw notFound();
-  throw isGetOnly ? methodNotAllowed(['GET']) : methodNotAllowed();
+  throw request.route ? methodNotAllowed(allowed) : notFound();
 }
