@@ -144,6 +144,7 @@ it('tells allowed origins why they are refused', async () => {
 });
 
 it('serves a crowd of two hundred that came during a pause', async () => {
+  await restart({ limits: HTTP_LIMITS });
   const crowd = Array.from({ length: 200 }, () => sendRaw(service.port, aRequest()));
   pause();
   const statuses = (await Promise.all(crowd)).flat().map(({ status }) => status);
