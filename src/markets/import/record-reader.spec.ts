@@ -118,6 +118,15 @@ describe('readRecords', () => {
     expect(records).toEqual(lines);
   });
 
+  it('tells where in its line a record is broken, in the first line too', async () => {
+    const faults: (string | undefined)[] = [];
+    for await (const { bytes } of readRecords(
+      chunksOf(Buffer.from('\n  {"a" 1}\n  {"a" 1}'), 1024),
+    ))
+      faults.push(parseRecord(bytes).fault);
+    expect(faults).toEqual([expect.stringMatching(/position 7\b/), faults[0]]);
+  });
+
   it('forgets records beyond the limit, and goes on', async () => {
     const long = `"${'x'.repeat(LONGEST_RECORD_BYTES - 1)}"`;
     const longest = long.replace('x', '');

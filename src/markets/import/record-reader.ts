@@ -29,7 +29,7 @@ export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
     if (start === -1) continue;
     const isArray = chunk[start] === ARRAY_START;
     splitter = isArray ? new ElementSplitter(line) : new LineSplitter(line);
-    yield* splitter.push(chunk.subarray(isArray ? start + 1 : start));
+    yield* splitter.push(chunk.subarray(isArray ? start + 1 : blank.lastIndexOf(LF) + 1));
   }
   if (splitter) yield* splitter.end();
 }
