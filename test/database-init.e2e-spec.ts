@@ -112,6 +112,15 @@ describe('collections with a collation of their own', () => {
       await db.collection<{ _id: string }>('api_keys').findOne({ _id: id }),
     ).not.toHaveProperty('revokedAt');
   });
+
+  it('change no order of keys', async () => {
+    service = await createTestApp({ mongodbUri });
+    const createdAt = new Date('2100-01-01');
+    const records = ['a', 'B'].map((_id) => ({ _id, name: _id, hash: '', createdAt }));
+    await db.collection<{ _id: string }>('api_keys').insertMany(records);
+    const keys = await service.app.get(ApiKeysService).list();
+    expect(keys.slice(-2).map(({ _id }) => _id)).toEqual(['B', 'a']);
+  });
 });
 
 describe('defaults set by an operator', () => {

@@ -37,7 +37,7 @@ export class ApiKeysService {
 
   /** All keys, the newest last. */
   async list(): Promise<StoredApiKey[]> {
-    return this.records.find().sort({ createdAt: 1, _id: 1 }).toArray();
+    return this.records.find({}, EXACT).sort({ createdAt: 1, _id: 1 }).toArray();
   }
 
   /** Ends a key for good; one revoked before keeps its time. */
