@@ -2,7 +2,7 @@ import { Problem } from '../http/problem.js';
 import { WINDOW_SECONDS, type Count } from './window-counter.js';
 
 /** How far a limit is used up: what the `RateLimit` headers tell (IETF draft-ietf-httpapi-ratelimit-headers). */
-export interface RateLimitState extends Count {
+interface RateLimitState extends Count {
   readonly policy: string;
   readonly limit: number;
 }

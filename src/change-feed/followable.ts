@@ -2,7 +2,7 @@ import type { Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 
 /** What can't be followed with certainty, now and for a while. */
-export class NotFollowable extends Error {}
+class NotFollowable extends Error {}
 
 /** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);

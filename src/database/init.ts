@@ -7,7 +7,7 @@ import { satisfies, wantedIndexes, type WantedIndex } from './wanted.js';
 import { isWorthRetry } from './worth-retry.js';
 
 /** One thing that the service wants in the database. */
-export interface InitItem {
+interface InitItem {
   readonly what: string;
   /** Whether it is there now, or not needed. */
   readonly ok: boolean;
