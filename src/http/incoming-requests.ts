@@ -37,7 +37,7 @@ export class IncomingRequests {
   private readonly pipelined = new WeakMap<Socket, number>();
   readonly admission = new Admission(
     this.options.limits,
-    (...admitted) => this.serve(...admitted),
+    (...admitted) => this.begin(...admitted),
     (...late) => this.refuse(...late),
   );
 
@@ -49,15 +49,14 @@ export class IncomingRequests {
 
   receive(request: ApiRequest, response: Response): void {
     request.startedAt = performance.now();
-    identify(request);
     response.once('close', () => {
       this.admission.over(response);
-      if (!response.headersSent) noteRoute(request);
+      if (!response.headersSent) describe(request);
       this.options.observer.closed(request, response);
     });
     // A response has its socket only when no earlier answer is under way on it.
     if (!response.socket) this.receiveLater(request, response);
-    else if (isProbe(request.url)) this.serve(request, response);
+    else if (isProbe(request.url)) this.begin(request, response);
     else this.admission.admit(request, response);
   }
 
@@ -81,9 +80,15 @@ export class IncomingRequests {
     }
   }
 
+  /** Its id is found only now: for that its query is read, which takes time, and many times the memory of its text. */
+  private begin(request: ApiRequest, response: Response): void {
+    identify(request);
+    this.serve(request, response);
+  }
+
   private refuse(request: ApiRequest, response: Response): void {
     const { cors } = this.options;
-    noteRoute(request);
+    describe(request);
     const send = () => sendProblem(request, response, OVERLOADED);
     if (cors) cors(request, response, send);
     else send();
@@ -91,6 +96,7 @@ export class IncomingRequests {
 }
 
 /** Finds what the log tells of a request that gets no further. */
-function noteRoute(request: ApiRequest): void {
+function describe(request: ApiRequest): void {
+  if (request.requestId === undefined) identify(request);
   request.route ??= findRoute(request, routablePath(request.url));
 }
