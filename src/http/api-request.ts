@@ -31,7 +31,7 @@ export interface ApiRequest extends Request {
   fromOperator?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
-  /** If it was answered with a stream: how many events were written so far, and why it ended, unless the client left. */
+  /** If it was answered with a stream: how many events were written so far, and why it ended, once it has. */
   stream?: { readonly events: number; readonly reason: string | undefined };
   apiKey?: Caller;
   /** What it was answered with when it failed: for log and metrics. */

@@ -24,7 +24,7 @@ export function outcomeOf(request: ApiRequest, response: Response) {
     ...(apiKey && { keyId: apiKey.id }),
     ...(authFailure && { authFailure }),
     ...served,
-    ...(stream && { events: stream.events, endReason: stream.reason ?? 'left' }),
+    ...(stream && { events: stream.events, endReason: stream.reason }),
     // Whether the client left before the whole answer was sent.
     ...(!response.writableFinished && { aborted: true }),
   };
