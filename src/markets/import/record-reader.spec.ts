@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, LONGEST_RECORD_BYTES } from './raw-record.js';
@@ -73,6 +74,20 @@ describe('readRecords', () => {
     const told = { records: [], fault: 'the file is UTF-16; UTF-8 is needed' };
     await expect(read(input, 1)).resolves.toEqual(told);
     await expect(read(gzipSync(input))).resolves.toEqual(told);
+  });
+
+  it('lets go of input that it refuses, so that the file is closed', async () => {
+    let isLetGo = false;
+    async function* utf16() {
+      try {
+        yield* chunksOf(Buffer.from('\ufeff{"a":1}', 'utf16le'), 4);
+      } finally {
+        isLetGo = true;
+      }
+    }
+    await expect(readRecords(utf16()).next()).rejects.toThrow('UTF-16');
+    await setImmediate();
+    expect(isLetGo).toBe(true);
   });
 
   it('refuses what follows an array', async () => {
