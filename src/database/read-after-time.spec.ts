@@ -28,6 +28,14 @@ describe('what a secondary must have', () => {
     expect(least).toThrow(expect.objectContaining({ code: 'database_unavailable' }));
   });
 
+  it('is known of servers that are heard, though they have nothing new to tell', () => {
+    for (let heard = 0; heard < 10; heard += 1) {
+      jest.advanceTimersByTime(500);
+      readAfterTime.advance(signed(at(1_000)));
+    }
+    expect(least()).toEqual(at(1_000));
+  });
+
   it('is what a primary wrote last, while a secondary knows one, though no secondary has it', () => {
     readAfterTime.advance(signed(at(1_001)));
     jest.advanceTimersByTime(1_200);
