@@ -72,6 +72,15 @@ describe('CommitAssembly', () => {
     expect(told(assembly.add([], time(2)))).toEqual([{ ids: undefined, goesOnAfter: 'c' }]);
   });
 
+  it('gives all events of commits of which none is too large, however large all are together', () => {
+    const text = 'x'.repeat(12 * 1024 * 1024);
+    for (const seconds of [2, 3]) {
+      for (const id of ['a', 'b', 'c']) assembly.add([anEvent(seconds, id, text)], time(seconds));
+      const whole = told(assembly.add([anEvent(seconds, 'd')], time(seconds + 1)));
+      expect(whole).toEqual([{ ids: ['a', 'b', 'c', 'd'], goesOnAfter: 'd' }]);
+    }
+  });
+
   it('begins anew without what it held', () => {
     assembly.add([anEvent(2, 'a')], time(2));
     assembly.clear();

@@ -1,8 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import { FRESH_FOR_MS } from '../change-feed/progress.js';
 import type { Database } from '../database/database.js';
 import { ReadinessService } from './readiness.service.js';
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 it('never tells an age within the bound of a feed that is late', () => {
   const standing = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
@@ -12,4 +16,19 @@ it('never tells an age within the bound of a feed that is late', () => {
     feed as unknown as ChangeFeed,
   ).state();
   expect(changeFeed.ageSeconds).toBeGreaterThan(FRESH_FOR_MS / 1_000);
+});
+
+it('asks MongoDB once for all who ask in a short while, and anew after it', async () => {
+  jest.useFakeTimers();
+  const read = jest.fn<() => Promise<void>>().mockResolvedValue();
+  const readiness = new ReadinessService({ read } as unknown as Database, {} as ChangeFeed);
+  const askTogether = () => Promise.all([1, 2, 3].map(() => readiness.check()));
+  await askTogether();
+  await askTogether();
+  expect(read).toHaveBeenCalledTimes(1);
+
+  read.mockRejectedValue(new Error('MongoDB is away'));
+  jest.advanceTimersByTime(250);
+  await expect(readiness.check()).rejects.toMatchObject({ code: 'database_unavailable' });
+  expect(read).toHaveBeenCalledTimes(2);
 });
