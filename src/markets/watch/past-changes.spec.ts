@@ -1,0 +1,57 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import { Timestamp, type Db } from 'mongodb';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { Database } from '../../database/database.js';
+import { ChangeHistory } from '../cache/change-history.js';
+import { PastChanges } from './past-changes.js';
+import type { WatchQuestion } from './watch-question.js';
+
+const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+
+/** What MongoDB's log is read up to: beyond all that is asked for. */
+const LOG_END = { _data: '82FFFFFFFF00000001' };
+
+let feed: { ageMs: number };
+let history: ChangeHistory;
+let past: PastChanges;
+/** Called when a reading of the log is over. */
+let read: () => void;
+
+beforeEach(() => {
+  read = () => undefined;
+  const session = { endSession: async () => read() };
+  const db = {
+    client: { startSession: () => session },
+    command: async () => ({ cursor: { id: 0, firstBatch: [], postBatchResumeToken: LOG_END } }),
+  };
+  feed = { ageMs: 0 };
+  const database = { db: db as unknown as Db, connection: { db } };
+  history = new ChangeHistory();
+  const listened = Object.assign(feed, { listen: () => undefined }) as unknown as ChangeFeed;
+  past = new PastChanges(database as unknown as Database, history, listened);
+});
+
+/** As the feed begins at a position. */
+function begin(position: Timestamp, until: Timestamp | undefined = position): void {
+  history.startAt(position);
+  past.forgetAll(until);
+}
+
+it('takes nothing for known that was read for a feed which has begun anew since', async () => {
+  begin(at(1_000));
+  read = () => begin(at(2_000), undefined);
+  await past.recent;
+  expect(history.begin).toEqual(at(2_000));
+});
+
+it('goes on waiting for what a client missed when the feed begins anew meanwhile', async () => {
+  const since = at(1_990);
+  begin(at(2_000));
+  const known = past.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
+  begin(at(2_001));
+  // It takes a while to be current again.
+  feed.ageMs = Infinity;
+  setTimeout(() => (feed.ageMs = 0), 300);
+  await known;
+  expect(history.begin?.lessThanOrEqual(since)).toBe(true);
+});
