@@ -28,3 +28,25 @@ it('loads a scope once at a time, and again when that has failed', async () => {
   expect(load).toHaveBeenCalledTimes(2);
   reloader.onApplicationShutdown();
 });
+
+it('loads a scope at once that is lost again, however often its last load had failed', async () => {
+  const scope = new WatchedScope({ eventId: 'e' });
+  const load = jest.fn(async () => {
+    if (load.mock.calls.length < 6) throw new Problem('database_timeout', 'MongoDB is too slow.');
+    scope.bytes = 1;
+    return new Map();
+  });
+  const watched = {
+    get missing() {
+      return [scope].filter(({ bytes }) => bytes === 0);
+    },
+    expire: () => undefined,
+  };
+  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+
+  while (scope.bytes === 0) await jest.advanceTimersByTimeAsync(250);
+  scope.bytes = 0;
+  await jest.advanceTimersByTimeAsync(500);
+  expect(load).toHaveBeenCalledTimes(7);
+  reloader.onApplicationShutdown();
+});
