@@ -18,6 +18,7 @@ import { initDatabase } from '../src/database/init.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { APP_NAME } from './mongo-admin.js';
 import { until } from './until.js';
 
 const UNAUTHORIZED = 13;
@@ -109,6 +110,19 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     }
   }
 
+  /** How many clients of the driver the applications have: each waits for news nearly all the time, on its own connection. */
+  async function clients(): Promise<number> {
+    const waiting = { 'command.maxAwaitTimeMS': { $exists: true }, appName: APP_NAME };
+    const calls = [{ $currentOp: { allUsers: true } }, { $match: waiting }];
+    const found = new Set<number>();
+    for (let look = 0; look < 10; look += 1) {
+      const now = await root.db('admin').aggregate(calls).toArray();
+      for (const { connectionId } of now) found.add(connectionId);
+      await delay(50);
+    }
+    return found.size;
+  }
+
   it('let the service serve, follow changes and see that the operator revokes a key', async () => {
     const operator = await connectedApp('marketsOperator');
     expect(await initDatabase(operator.get(Database).connection)).not.toContainEqual(
@@ -155,7 +169,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await until(async () => (await ready()) === 200);
   }, 30_000);
 
-  it('may be dropped and made again: the service logs in anew', async () => {
+  it('may be dropped and made again: the service logs in anew, and keeps no client of before', async () => {
     const { key } = await (
       await connectedApp('marketsOperator')
     )
@@ -182,6 +196,8 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
     await until(isUp);
+    // Each application has one for the change feed alone.
+    await until(async () => (await clients()) <= 2 * apps.length, 5_000);
   }, 30_000);
 
   it('let the service turn on no images, which it does not try again and again', async () => {
