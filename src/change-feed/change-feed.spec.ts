@@ -235,6 +235,17 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     expect(recorder.timesForgotten).toBe(1);
   });
 
+  it('begins anew where MongoDB says that its stream can not go on', async () => {
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < FRESH_MS);
+    // InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost, CloseChangeStream, and an event too large.
+    for (const errorCode of [260, 280, 286, 222, 50811, 10334]) {
+      const { timesForgotten } = recorder;
+      await setFailCommand(mongod, { times: 1 }, { failCommands: ['getMore'], errorCode });
+      await until(() => recorder.timesForgotten > timesForgotten && feed.ageMs < FRESH_MS, 5_000);
+    }
+  });
+
   it('misses nothing when it is cut between two replies that a transaction comes in', async () => {
     const client = new MongoClient(mongod.uri);
     const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
