@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -117,6 +117,14 @@ describe('the embedded MongoDB', () => {
     } finally {
       jest.restoreAllMocks();
     }
+  });
+
+  it('is ended again when nobody could find it', async () => {
+    // Where its port would be noted.
+    await mkdir(join(folder, 'embedded.json'));
+    const options = { path: folder, name: 'a command', shared: false };
+    await expect(openEmbedded(options, () => undefined)).rejects.toThrow('EISDIR');
+    expect(await mongodPid()).toBe(0);
   });
 
   it('says why it can not run', async () => {

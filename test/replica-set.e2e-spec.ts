@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import { setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
+import { until } from './until.js';
 import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 
 let mongod: TestMongod;
@@ -25,6 +27,20 @@ it.each(['replSetInitiate', 'replSetGetConfig', 'ping'])(
     );
   },
 );
+
+it('leaves no connection behind that it was made by', async () => {
+  const client = new MongoClient(mongod.memberUri());
+  const taken = async () =>
+    (await client.db('admin').command({ serverStatus: 1 }))['connections'].current as number;
+  try {
+    await client.connect();
+    const before = await taken();
+    for (let count = 0; count < 5; count += 1) await formReplicaSet('test', mongod.ports);
+    await until(async () => (await taken()) <= before + 2, 5_000);
+  } finally {
+    await client.close();
+  }
+});
 
 it('gives up when it is cut each time', async () => {
   await cut('replSetInitiate', 100);
