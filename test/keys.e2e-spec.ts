@@ -586,6 +586,18 @@ describe('rotation', () => {
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect((await keys.list()).filter(({ name }) => name === 'raced')).toHaveLength(2);
   });
+
+  it('makes no new key for one that is revoked before it is done', async () => {
+    const { id } = await keys.create({ name: 'revoked meanwhile' });
+    const rotating = keys.rotate(
+      id,
+      { overlapMs: DAY_MS },
+      async () => void (await keys.revoke(id)),
+    );
+    await expect(rotating).rejects.toThrow('the new one does not work');
+    const left = (await keys.list()).filter(({ name }) => name === 'revoked meanwhile');
+    expect(left).toEqual([expect.objectContaining({ _id: id, revokedAt: expect.any(Date) })]);
+  });
 });
 
 describe('an expiring key', () => {
