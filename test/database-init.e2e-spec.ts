@@ -181,6 +181,11 @@ describe('making indexes', () => {
     await setFailCommand(mongod, { times }, { failCommands: ['createIndexes'], errorCode: 10107 });
     await service.database.init();
     await until(isIndexed);
+    // Each failure is told once, however often it comes.
+    const told = service.logged.filter((line) => line.includes('Could not make index'));
+    const messages = told.map((line) => JSON.parse(line).msg);
+    expect(messages.length).toBeGreaterThan(0);
+    expect(messages).toEqual([...new Set(messages)]);
   });
 
   it('is done for a collection that was dropped and filled again, though the first look fails', async () => {
