@@ -13,15 +13,20 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('refuses who has waited too long, each time that there is too much to do', () => {
+/** One place, which is taken by who is never answered. */
+function full() {
   const refuse = jest.fn<RequestListener>();
   const admission = new Admission({ ...HTTP_LIMITS, inFlight: 1 }, () => undefined, refuse);
   const ask = () => {
     const response = { once: () => response } as unknown as Response;
     admission.admit({ startedAt: performance.now() } as Request, response);
   };
-  // Has the only place, and is never answered.
   ask();
+  return { ask, refuse };
+}
+
+it('refuses who has waited too long, each time that there is too much to do', () => {
+  const { ask, refuse } = full();
   for (const refused of [1, 2]) {
     ask();
     jest.advanceTimersByTime(HTTP_LIMITS.longestWaitMs - 1);
@@ -29,4 +34,16 @@ it('refuses who has waited too long, each time that there is too much to do', ()
     jest.advanceTimersByTime(2);
     expect(refuse).toHaveBeenCalledTimes(refused);
   }
+});
+
+it('refuses everybody in time who waits, though nobody comes any more', () => {
+  const { ask, refuse } = full();
+  for (let count = 0; count < 3; count += 1) {
+    ask();
+    jest.advanceTimersByTime(100);
+  }
+  jest.advanceTimersByTime(HTTP_LIMITS.longestWaitMs - 250);
+  expect(refuse).toHaveBeenCalledTimes(1);
+  jest.advanceTimersByTime(300);
+  expect(refuse).toHaveBeenCalledTimes(3);
 });
