@@ -32,3 +32,10 @@ it('asks MongoDB once for all who ask in a short while, and anew after it', asyn
   await expect(readiness.check()).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(read).toHaveBeenCalledTimes(2);
 });
+
+it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
+  const told = { newestChangeOf: () => new Date(Date.now() + 5_000) };
+  const feed = { standing: { state: 'current', ageMs: 0 }, told } as unknown as ChangeFeed;
+  const { newestChange } = new ReadinessService({} as Database, feed).state();
+  expect(newestChange?.ageSeconds).toBe(0);
+});

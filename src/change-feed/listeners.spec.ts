@@ -1,0 +1,22 @@
+import { expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import { Listeners } from './listeners.js';
+
+const clusterTime = new Timestamp({ t: 1, i: 1 });
+
+it.each([
+  [-1_000, 1_000],
+  // The clock of MongoDB is ahead.
+  [60_000, 0],
+])('tells the lag of a change made %i ms from now as at least %i ms', (fromNow, lagMs) => {
+  const listeners = new Listeners();
+  const event = {
+    _id: { _data: '' },
+    operationType: 'delete',
+    clusterTime,
+    wallTime: new Date(Date.now() + fromNow),
+  } as const;
+  listeners.tell({ clusterTime, events: [event], resumeToken: event._id });
+  expect(listeners.lagMs).toBeGreaterThanOrEqual(lagMs);
+  expect(listeners.lagMs).toBeLessThan(lagMs + 1_000);
+});
