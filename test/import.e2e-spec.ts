@@ -391,6 +391,20 @@ describe('markets import', () => {
     }
   });
 
+  it('makes no index where DB_INIT leaves that to others', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      const env = { MONGODB_URI: other, DB_INIT: 'false' };
+      await runCli(['markets', 'import', '-'], { env, input: ndjson(aRecord()) });
+      const made = await otherClient.db().collection('markets').indexes();
+      expect(made.map(({ name }) => name)).toEqual(['_id_']);
+    } finally {
+      await otherClient.db().dropDatabase();
+      await otherClient.close();
+    }
+  });
+
   it('writes what has changed once, however many imports bring it at the same time', async () => {
     const connection = await mongoose.createConnection(uri, { autoIndex: false }).asPromise();
     try {
