@@ -680,6 +680,24 @@ describe('markets import', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(REQUIRED_FIELDS + 1);
   });
 
+  it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
+    const mongod = await TestMongod.start();
+    const env = { MONGODB_URI: mongod.uri };
+    const child = startCli(['markets', 'import', '--follow', '-'], { env });
+    try {
+      const UNAUTHORIZED = 13;
+      const refused = { failCommands: ['insert'], errorCode: UNAUTHORIZED };
+      await setFailCommand(mongod, 'alwaysOn', refused);
+      child.stdin.write(`${ndjson(aRecord())}\n`);
+      const { code, stderr } = await resultOf(child);
+      expect(code).toBe(1);
+      expect(stderr).toContain("MongoDB can't be used");
+    } finally {
+      child.kill('SIGKILL');
+      await mongod.stop();
+    }
+  });
+
   it('loses nothing of 2,000 lines a second, the last of them without another to push it', async () => {
     const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
       env: { MONGODB_URI: uri },
