@@ -30,8 +30,9 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
     const detail = faultOf(texts, maxItems);
     if (detail) faults.push({ in: where, name, detail });
     else if (texts.length > 0) values[property] = maxItems ? texts : convert(String(texts[0]));
-    if (where === 'query') allowed.push(name);
-    if (where === 'query') unread.delete(name);
+    if (where !== 'query') continue;
+    allowed.push(name);
+    unread.delete(name);
   }
   const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
   for (const name of [...unread.keys()].slice(0, UNKNOWN_TOLD_MAX)) {
