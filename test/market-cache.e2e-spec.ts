@@ -475,7 +475,7 @@ describe('(c) data and meta of one state', () => {
     };
     await write(1);
     const sources = new Set<string>();
-    for (let version = 1; version <= 60; version += 1) {
+    for (let version = 1; version <= 30; version += 1) {
       const [, ...readFrom] = await Promise.all([write(1 + (version % 7)), read(), read(), read()]);
       for (const each of readFrom) sources.add(each);
     }
@@ -490,7 +490,7 @@ describe('(c) data and meta of one state', () => {
       expect(shown.itemCount).toBe(shown.data.length);
       expect(shown.source).toBe('database');
     };
-    for (let times = 0; times < 60; times += 1) {
+    for (let times = 0; times < 30; times += 1) {
       const write =
         times % 3 < 2
           ? bench.markets.insertMany(Array.from({ length: 20 }, () => stored(scope)))
