@@ -384,6 +384,27 @@ describe('GET /v1/markets/stream', () => {
     ]);
   });
 
+  it('tells what changed together in the order of its own ids, not in that of a stream beside it', async () => {
+    const [eventId, fixtureId] = [randomUUID(), randomUUID()];
+    await stored({ eventId }, { fixtureId });
+    const queries = [
+      `eventId=${eventId}&fixtureId=${fixtureId}`,
+      `fixtureId=${fixtureId}&eventId=${eventId}`,
+    ];
+    const both = await Promise.all(queries.map((query) => open(query)));
+    for (const stream of both) await stream.named('current');
+    await service.database.connection.transaction(async (session) => {
+      const ofBoth = { $or: [{ eventId }, { fixtureId }] };
+      await markets().updateMany(ofBoth, { $set: { name: 'moved' } }, { session });
+    });
+    const moves = await Promise.all(both.map((stream) => stream.event(tells('moved'))));
+    const orders = moves.map(({ data }) => data.data?.map((group) => Object.keys(group)[0]));
+    expect(orders).toEqual([
+      ['eventId', 'fixtureId'],
+      ['fixtureId', 'eventId'],
+    ]);
+  });
+
   it('is sent as it is, with headers against whoever would keep it', async () => {
     const stream = await open(`eventId=${randomUUID()}`, { 'Accept-Encoding': 'gzip, br' });
     expect(stream.response.headers).toMatchObject({
