@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { setFailCommand } from './mongo-admin.js';
+import { onMember, setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
@@ -40,6 +40,19 @@ it('leaves no connection behind that it was made by', async () => {
   } finally {
     await client.close();
   }
+});
+
+it('a mongod that logs much goes on answering: what it logs is read', async () => {
+  const logged = 'x'.repeat(1_000);
+  await onMember(mongod, 0, async (client) => {
+    const admin = client.db('admin');
+    const before = await admin.command({ getParameter: 1, logLevel: 1 });
+    await admin.command({ setParameter: 1, logLevel: 2 });
+    // Several times what a pipe holds.
+    for (let count = 0; count < 500; count += 1) await admin.command({ ping: logged });
+    const after = await admin.command({ setParameter: 1, logLevel: before['logLevel'] });
+    expect(after).toMatchObject({ ok: 1 });
+  });
 });
 
 it('gives up when it is cut each time', async () => {

@@ -66,7 +66,6 @@ export class MongodProcess {
         if (/^\d+$/.test(line)) pid = Number(line);
         else log.push(line);
         if (!line.includes('"Waiting for connections"')) continue;
-        guard.stdout.resume();
         return new MongodProcess(guard, pid, gone);
       }
     } finally {
