@@ -84,8 +84,8 @@ function step(check: (request: ApiRequest) => void): RequestHandler {
 
 /** Routes outside the API, and preflights, are sent by Express, which wants their headers beforehand. */
 function openRoutes(request: ApiRequest, response: Response, next: NextFunction): void {
-  if (!request.url.startsWith('/v1/') || request.method === 'OPTIONS') {
-    const isPage = request.url.startsWith('/docs');
+  if (!request.path.startsWith('/v1/') || request.method === 'OPTIONS') {
+    const isPage = request.path.startsWith('/docs');
     response.set(isPage ? { 'X-Request-Id': request.requestId } : answerHeadersOf(request));
   }
   next();

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ConfigError, loadConfig } from '../src/config.js';
 import { testDatabaseUri } from './mongo.js';
+import { sendRaw } from './raw-http.js';
 import { startProcess, type ServiceProcess } from './services.js';
 import { until } from './until.js';
 
@@ -41,6 +42,14 @@ describe('With ADMIN_PORT', () => {
     expect(await ask(service.port, path, 'DELETE')).toEqual(NOT_FOUND);
     expect((await ask(adminPort, path, 'DELETE')).status).toBe(405);
   });
+
+  it.each(['http://x/metrics', '/metrics#x', 'http://x/health/ready', '/health\\ready#'])(
+    '%s is no way to what is there',
+    async (target) => {
+      const [answer] = await sendRaw(service.port, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      expect(answer?.status).toBe(404);
+    },
+  );
 
   it.each(OTHERS)('%s is not there', async (path) => {
     expect(await ask(adminPort, path)).toEqual(NOT_FOUND);

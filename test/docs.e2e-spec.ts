@@ -9,6 +9,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { readCommitted } from './committed.js';
 import { store } from './factories.js';
 import { LOOKUPS } from './lookups.js';
+import { sendRaw } from './raw-http.js';
 import { OpenApiValidator } from './openapi-validator.js';
 
 let service: TestApp;
@@ -172,6 +173,9 @@ describe('GET /docs', () => {
 
     expect(headers['content-security-policy']).toMatch(/default-src 'self'/);
     expect(headers['content-security-policy']).not.toMatch(/upgrade-insecure-requests/);
+    const byWholeUrl = 'GET http://x/docs HTTP/1.1\r\nHost: x\r\n\r\n';
+    const [answer] = await sendRaw(service.port, byWholeUrl);
+    expect(answer?.head).toContain("Content-Security-Policy: default-src 'self'");
     expect(headers).not.toHaveProperty('strict-transport-security');
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',

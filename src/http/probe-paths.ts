@@ -11,6 +11,6 @@ export function isProbe(target: string): boolean {
 }
 
 /** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */
-export function checkPort({ url, fromOperator }: ApiRequest): void {
-  if (isProbe(url) !== fromOperator) throw notFound();
+export function checkPort({ path, fromOperator }: ApiRequest): void {
+  if (PROBE_PATHS.has(path) !== fromOperator) throw notFound();
 }
