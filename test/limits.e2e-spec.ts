@@ -506,10 +506,24 @@ it('a server that ends leaves Redis', async () => {
   redis.close();
 });
 
-const INFO = '$19\r\nredis_version:7.0.0\r\n';
+it('a Redis that is still loading its data keeps no server from starting', async () => {
+  const redis = await slowRedis('loading:1');
+  const alone = await createTestApp({ redisUrl: redis.url });
+  try {
+    const key = await newKey(1, alone);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(200);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
+  } finally {
+    await alone.close();
+    redis.close();
+  }
+});
 
-/** Answers all but the counting at once; that a byte each 100 ms, as a link that loses packets would. */
-async function slowRedis() {
+/**
+ * Answers all but the counting at once; that a byte each 100 ms, as a link that loses packets would.
+ * @param info what it says of itself
+ */
+async function slowRedis(info = 'loading:0') {
   const state = { counted: 0, connected: 0 };
   const server = createServer((socket) => {
     state.connected += 1;
@@ -523,7 +537,7 @@ async function slowRedis() {
       // The first time on a connection the whole script comes, and then its hash.
       if (!commands.some((command) => command.includes('eval'))) {
         for (const command of commands)
-          socket.write(/^\$4\r\ninfo/i.test(command) ? INFO : '+OK\r\n');
+          socket.write(/^\$4\r\ninfo/i.test(command) ? `$9\r\n${info}\r\n` : '+OK\r\n');
         return;
       }
       state.counted += 1;

@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { WINDOW_SECONDS, type Count, type WindowCounter } from './window-counter.js';
 
@@ -43,9 +44,11 @@ export class RedisCounter implements OnApplicationShutdown {
     });
   }
 
+  /** Resolves when Redis is there, or has not come in time: the client goes on trying. */
   async connect(): Promise<void> {
-    // A failure comes as an 'error' event as well, and the client goes on trying.
-    await this.redis.connect().catch(() => undefined);
+    // A failure comes as an 'error' event as well.
+    const connected = this.redis.connect().catch(() => undefined);
+    await Promise.race([connected, delay(RECONNECT_WITHIN_MS, undefined, { ref: false })]);
   }
 
   onApplicationShutdown(): void {
