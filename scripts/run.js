@@ -4,15 +4,15 @@ import { buildIfStale } from './build-if-stale.js';
 
 buildIfStale();
 
-// Ctrl-C comes twice: from the terminal, and from npm, which passes its own on. A second one is meant half a second later.
-const TWICE_WITHIN_MS = 500;
+// A signal to all processes, such as Ctrl-C, comes twice: npm passes its own on. A second one is meant a moment later.
+const TWICE_WITHIN_MS = 250;
 const emit = process.emit;
-let interruptedAt = -Infinity;
+const signalledAt = { SIGINT: -Infinity, SIGTERM: -Infinity };
 process.emit = function (name, ...args) {
-  if (name === 'SIGINT') {
-    const isRepeated = performance.now() - interruptedAt < TWICE_WITHIN_MS;
-    interruptedAt = performance.now();
-    if (isRepeated) return true;
+  if (Object.hasOwn(signalledAt, name)) {
+    const now = performance.now();
+    if (now - signalledAt[name] < TWICE_WITHIN_MS) return true;
+    signalledAt[name] = now;
   }
   return emit.call(this, name, ...args);
 };

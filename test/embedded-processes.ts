@@ -168,7 +168,7 @@ export async function expectEnd(npm: ChildProcess, end: () => void): Promise<voi
   expect([isAlive(pid), isAlive(mongod)]).toEqual([true, true]);
   const exit = once(npm, 'exit');
   end();
-  await exit;
+  expect(await exit).toEqual([0, null]);
   expect([isAlive(pid), isAlive(mongod), await mongodPid()]).toEqual([false, false, 0]);
 }
 

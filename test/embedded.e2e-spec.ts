@@ -174,11 +174,11 @@ describe('npm start and npm run cli', () => {
     await writeFile('dist/.built', '');
   });
 
-  it('keys are listed beside the server and alone; SIGTERM to npm ends all that was started', async () => {
+  it('keys are listed beside the server and alone; SIGTERM to all of npm ends all that was started', async () => {
     const npm = await npmStart();
     const beside = await listKeys();
     expect(beside).toMatch(/demo/i);
-    await expectEnd(npm, () => npm.kill('SIGTERM'));
+    await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGTERM'));
     expect(await listKeys()).toBe(beside);
     expect(await mongodPid()).toBe(0);
   });
