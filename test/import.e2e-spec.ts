@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { Double, MongoClient, type Collection, type Db } from 'mongodb';
+import { BSONRegExp, Double, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
 import type { BatchTally, ImportEntry } from '../src/markets/import/batch-tally.js';
@@ -165,15 +165,24 @@ describe('markets import', () => {
     expect(after?.['updatedAt'].getTime()).toBeGreaterThan(changingBefore?.['updatedAt'].getTime());
   });
 
-  it('mends a text that another writer stored as a list of that text', async () => {
-    const record = aRecord();
-    await runImport(['-'], ndjson(record));
-    await markets.updateOne({ eventId: record.eventId }, { $set: { name: [record.name] } });
+  it('mends a text that another writer stored as a list of that text, or as a regular expression', async () => {
+    const [listed, expression] = [aRecord(), aRecord()];
+    const input = ndjson(listed, expression);
+    await runImport(['-'], input);
+    for (const [{ eventId, name }, stored] of [
+      [listed, [listed.name]],
+      [expression, new BSONRegExp('(?i)abc')],
+    ] as const) {
+      expect(await markets.updateOne({ eventId, name }, { $set: { name: stored } })).toMatchObject({
+        modifiedCount: 1,
+      });
+    }
 
-    const { report } = await runImport(['-'], ndjson(record));
+    const { report } = await runImport(['-'], input);
 
-    expect(report).toEqual(counts({ read: 1, updated: 1 }));
-    expect(await storedMarkets(record)).toEqual([expect.objectContaining({ name: record.name })]);
+    expect(report).toEqual(counts({ read: 2, updated: 2 }));
+    const mended = [listed, expression].map((record) => expect.objectContaining(record));
+    expect(await storedMarkets(listed, expression)).toEqual(expect.arrayContaining(mended));
   });
 
   it('lets the last of one identity hold, within a file and over files', async () => {

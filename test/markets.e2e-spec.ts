@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Document } from 'mongodb';
+import {
+  BSONRegExp,
+  Decimal128,
+  Double,
+  Int32,
+  Long,
+  ObjectId,
+  UUID,
+  type Document,
+} from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MARKET_MOMENTS, MARKET_TYPES, type Market } from '../src/markets/market.schema.js';
@@ -273,6 +282,22 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
         });
       },
     );
+
+    it('shows a market with whatever regular expressions other writers have stored in it', async () => {
+      const id = newId();
+      const pattern = new BSONRegExp('(?i)abc');
+      const market = aMarket({ [lookup.id]: id });
+      await storeAll([{ ...market, pattern, name: pattern as never }]);
+      const answers = [1, 2, 3, 4].map(() => service.get(`${lookup.route}/${id}`).expect(200));
+      for (const { body } of await Promise.all(answers)) {
+        const { name: _, ...shown } = JSON.parse(JSON.stringify(market));
+        expect(body.data).toEqual([{ ...shown, _id: expect.any(String) }]);
+      }
+      await until(async () => {
+        const { body } = await service.getOpen('/health/ready').expect(200);
+        return body.changeFeed.state === 'current';
+      });
+    });
 
     it('misses no market and shows none twice while the prices of 500 change', async () => {
       const id = newId();

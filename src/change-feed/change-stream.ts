@@ -1,6 +1,6 @@
 import type { ClusterTime, Db, Document, Timestamp } from 'mongodb';
 import { momentNow, type Moment } from '../common/moment.js';
-import { DRIVER_OPTIONS } from '../database/driver-options.js';
+import { DECODING } from '../database/driver-options.js';
 import { getMoreOf, killCursor, type RawCursor } from '../database/raw-cursor.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
@@ -33,9 +33,6 @@ interface ChangeStreamOptions {
 
 const EVENTS_AT_A_TIME = 1_000;
 
-/** A command does not take this from its client: one broken string must not end the stream for good. */
-const { enableUtf8Validation } = DRIVER_OPTIONS;
-
 /**
  * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
  * silently, and each answer tells how far the server itself has got. It is closed when its reader leaves it.
@@ -57,7 +54,7 @@ export async function* changeBatches(
   try {
     for (;;) {
       const askedAt = momentNow();
-      const reply = await db.command(command, { session, enableUtf8Validation });
+      const reply = await db.command(command, { session, ...DECODING });
       cursor = reply['cursor'] as RawCursor;
       yield {
         events: cursor['firstBatch'] ?? cursor['nextBatch'],

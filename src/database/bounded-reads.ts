@@ -3,7 +3,7 @@ import { MongoServerError, ReadPreference, type Db, type Timestamp } from 'mongo
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
 import { within } from '../common/within.js';
-import { DRIVER_OPTIONS } from './driver-options.js';
+import { DECODING, DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
@@ -23,8 +23,6 @@ const HEDGE_AFTER_MS = 50;
 const SNAPSHOT_AGAIN_AFTER_MS = 10;
 const SNAPSHOT_ATTEMPTS = 20;
 
-const { enableUtf8Validation, maxPoolSize } = DRIVER_OPTIONS;
-
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
 /** Makes one attempt: at secondaries where they must have a cluster time, else at the primary. */
@@ -34,7 +32,7 @@ type Ask<T> = (after?: Timestamp) => Promise<T>;
 export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle(1_000);
-  private readonly slots = new ReadSlots(maxPoolSize);
+  private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
 
   constructor(
     private readonly source: { readonly db: Db },
@@ -116,7 +114,7 @@ export class BoundedReads {
         session.advanceOperationTime(after);
       }
       const readPreference = after ? ReadPreference.secondaryPreferred : ReadPreference.primary;
-      const options = { session, readPreference, signal, enableUtf8Validation };
+      const options = { session, readPreference, signal, ...DECODING };
       return operation(new ReadAttempt(db, options, serverDeadline, this.topology));
     });
   }

@@ -4,6 +4,12 @@ import type { MongoClientOptions } from 'mongodb';
 const DEFAULT_DATABASE = 'markets-odds';
 
 /**
+ * How replies are decoded. Markets are written by others, too: neither a broken string nor a regular expression that
+ * JavaScript does not know may hide a whole page or end the change feed. No command takes this from its client.
+ */
+export const DECODING = { enableUtf8Validation: false, bsonRegExp: true } as const;
+
+/**
  * How the driver is set up for a service that answers within two seconds, or says that it can't.
  * `timeoutMS` has no effect in this driver: each stage has its own bound.
  */
@@ -19,8 +25,7 @@ export const DRIVER_OPTIONS = {
   serverSelectionTimeoutMS: 1_000,
   // No read waits for another's connection, since reads have slots; only for one that is being opened.
   waitQueueTimeoutMS: 500,
-  // Markets are written by others, too: one broken string must not hide a whole page.
-  enableUtf8Validation: false,
+  ...DECODING,
 } as const satisfies MongoClientOptions;
 
 /** The database that a connection string names, or the default. */

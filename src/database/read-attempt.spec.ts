@@ -1,6 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
 import { testDatabaseUri } from '../../test/mongo.js';
+import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
@@ -9,7 +10,7 @@ it('frees a cursor on the server that has it', () => {
   const readPreference = ReadPreference.secondaryPreferred;
   const session = {} as ClientSession;
   const signal = AbortSignal.timeout(9);
-  const options = { session, readPreference, signal, enableUtf8Validation: false };
+  const options = { session, readPreference, signal, ...DECODING };
   const db = { command } as unknown as Db;
   const attempt = new ReadAttempt(db, options, performance.now(), new Topology());
   attempt.killCursor({ id: 7, ns: 'odds.markets' });
@@ -26,7 +27,7 @@ it('reads in a transaction, whatever write concern the connection string has', a
     const session = client.startSession({ causalConsistency: false });
     const { signal } = new AbortController();
     const readPreference = ReadPreference.primary;
-    const options = { session, readPreference, signal, enableUtf8Validation: false };
+    const options = { session, readPreference, signal, ...DECODING };
     const attempt = new ReadAttempt(client.db(), options, performance.now() + 5_000, topology);
     const rows = jest.spyOn(attempt, 'rows');
     for (let pass = 0; pass < 4; pass += 1) rows.mockResolvedValueOnce([{ pass }]);

@@ -1,6 +1,6 @@
 import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
-import { EXACT_COLLATION } from './driver-options.js';
+import { DECODING, EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import { SECONDARY_AGE_MS } from './read-after-time.js';
 import type { Topology } from './topology.js';
@@ -11,13 +11,11 @@ const PASSES_MAX = 4;
 /** Documents of a short pass: after 1,000 index entries MongoDB always lets writers in. */
 const SHORT_MAX = 500;
 
-interface CommandOptions {
+type CommandOptions = typeof DECODING & {
   readonly session: ClientSession;
   readonly readPreference: ReadPreference;
   readonly signal: AbortSignal;
-  /** A command does not take this from its client. */
-  readonly enableUtf8Validation: boolean;
-}
+};
 
 /** One try of a read: its commands all go to the primary, or all to secondaries, and end in time. */
 export class ReadAttempt {

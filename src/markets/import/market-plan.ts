@@ -20,9 +20,6 @@ export const contentFields = listFields(Market).filter(
   ({ kind }) => kind !== 'objectId' && kind !== 'date',
 );
 
-/** What a record lacks is emptied. */
-const EMPTY: Fields = Object.fromEntries(contentFields.map(({ name }) => [name, null]));
-
 /** The identity as the key of a map. */
 export function identityKey(market: Fields): string {
   return JSON.stringify(MARKET_IDENTITY.map((field) => market[field]));
@@ -44,7 +41,7 @@ export function planMarket(
     const previous = index === 0 ? before : contents[index - 1];
     return !isDeepStrictEqual(contents[index], previous);
   });
-  const content = { ...EMPTY, ...contents.at(-1) };
+  const content = contents.at(-1);
   const updatedAt = changes.at(-1)?.updatedAt ?? now;
   const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
   return {
