@@ -196,6 +196,8 @@ describe('ChangeFeed', () => {
   });
 });
 
+const UNKNOWN_ERROR = 8;
+
 describe('ChangeFeed of a MongoDB that fails', () => {
   let failing: FailingFeed;
   let mongod: TestMongod;
@@ -244,6 +246,20 @@ describe('ChangeFeed of a MongoDB that fails', () => {
       await setFailCommand(mongod, { times: 1 }, { failCommands: ['getMore'], errorCode });
       await until(() => recorder.timesForgotten > timesForgotten && feed.ageMs < FRESH_MS, 5_000);
     }
+  });
+
+  it.each([
+    ['goes on where it was when that succeeds at the third try', 2, 1],
+    ['begins anew when it can not go on where it was, whatever the reason', 3, 2],
+  ])('%s', async (_what, failures, timesForgotten) => {
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < FRESH_MS);
+    const data = { failCommands: ['getMore', 'aggregate'], errorCode: UNKNOWN_ERROR };
+    // The first is that of the stream at hand.
+    await setFailCommand(mongod, { times: 1 + failures }, data);
+    await until(() => feed.ageMs === Infinity);
+    await until(() => feed.ageMs < FRESH_MS, 10_000);
+    expect(recorder.timesForgotten).toBe(timesForgotten);
   });
 
   it('misses nothing when it is cut between two replies that a transaction comes in', async () => {

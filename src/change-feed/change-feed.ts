@@ -27,6 +27,9 @@ const COMMIT_WAIT_MS = 1;
 /** When no reply has proved it complete for so long, the primary is asked for its newest write. Milliseconds. */
 const ASK_NEWEST_AFTER_MS = 60;
 
+/** So often it tries to resume where it was: MongoDB may need longer to find the place than it is waited for. */
+const RESUMES_MAX = 3;
+
 const NOT_STARTED = 'not started';
 
 /** Tells listeners what changes in the database, in order and without gaps, and knows how far it has got. */
@@ -37,6 +40,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private readonly assembly = new CommitAssembly();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
+  /** Since something was told last. */
+  private resumes = 0;
   private lastFailure = '';
 
   /** Who is told, and what was told last. */
@@ -111,6 +116,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (!isProof && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
         this.blindBecause = undefined;
         this.lastFailure = '';
+        this.resumes = 0;
         if (this.ended.signal.aborted) return;
       }
     } finally {
@@ -121,7 +127,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Resumes where it was, or begins anew and makes listeners forget everything. */
   private async startingPoint(db: Db): Promise<object> {
-    if (this.resumeToken) return { resumeAfter: this.resumeToken };
+    this.resumes += 1;
+    if (this.resumeToken && this.resumes <= RESUMES_MAX) return { resumeAfter: this.resumeToken };
     const { lastWrite } = await db.command({ hello: 1 });
     // What is newer may still be lost, and is told when a majority has it.
     const startAtOperationTime: Timestamp | undefined = lastWrite?.majorityOpTime?.ts;
