@@ -67,6 +67,17 @@ describe('ChangeHistory', () => {
     expect(since(1_001)).toBeUndefined();
   });
 
+  it('keeps what came last, however much of the past is noted after it', () => {
+    history.note(key, 'live', at(1_001));
+    history.note(key, 'recent', at(980));
+    history.extendTo(at(970));
+    for (let count = 0; count < 60_000; count += 1)
+      history.note('eventId:other', `${count}`.padEnd(1_000), at(400 + count / 120));
+    history.extendTo(at(400));
+    expect(since(970)).toEqual(['live', 'recent']);
+    expect(since(401)).toBeUndefined();
+  });
+
   it('is bounded, whatever changes', () => {
     for (let count = 0; count < 400_000; count += 1)
       history.note(key, `s${count}`, at(1_001 + count / 1e4));

@@ -77,9 +77,12 @@ export class ChangeHistory {
   private dropOld(beforeSecond: number): void {
     let bytes = this.pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     while (this.pieces.length > 1) {
-      const [oldest] = this.pieces;
-      if (!oldest || (oldest.newest.t >= beforeSecond && bytes <= BYTES_MAX)) return;
-      this.pieces.shift();
+      // It need not be the first: the past is noted after what came later.
+      const oldest = this.pieces.reduce((one, other) =>
+        other.newest.lessThan(one.newest) ? other : one,
+      );
+      if (oldest.newest.t >= beforeSecond && bytes <= BYTES_MAX) return;
+      this.pieces.splice(this.pieces.indexOf(oldest), 1);
       bytes -= oldest.bytes;
       this.droppedUpTo = newest(oldest.newest, this.droppedUpTo);
       this.begin = newest(this.droppedUpTo, this.begin);
