@@ -50,3 +50,31 @@ it('loads a scope at once that is lost again, however often its last load had fa
   expect(load).toHaveBeenCalledTimes(7);
   reloader.onApplicationShutdown();
 });
+
+it('loads a few scopes at a time, however many are missing', async () => {
+  const scopes = Array.from(
+    { length: 50 },
+    (_, index) => new WatchedScope({ eventId: `e${index}` }),
+  );
+  let loading = 0;
+  let most = 0;
+  const load = jest.fn<ScopeLoader['load']>(async ([scope]) => {
+    loading += 1;
+    most = Math.max(most, loading);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    loading -= 1;
+    for (const each of scopes) if (each.scope === scope) each.bytes = 1;
+    return new Map();
+  });
+  const watched = {
+    get missing() {
+      return scopes.filter(({ bytes }) => bytes === 0);
+    },
+    expire: () => undefined,
+  };
+  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+
+  await jest.advanceTimersByTimeAsync(2_000);
+  expect([load.mock.calls.length, most]).toEqual([50, 8]);
+  reloader.onApplicationShutdown();
+});

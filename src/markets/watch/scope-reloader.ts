@@ -10,13 +10,17 @@ const CHECK_EVERY_MS = 250;
 /** After a failed load a scope is tried again after twice as long each time, up to this. Milliseconds. */
 const RETRY_MAX_MS = 4_000;
 
+/** So many scopes are loaded at a time: look-ups need MongoDB as well. */
+const AT_A_TIME = 8;
+
 const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };
 
 /** Loads streamed scopes again that could not be kept current, and drops scopes whose lease has ended. */
 @Injectable()
 export class ScopeReloader implements OnApplicationShutdown {
   private readonly logger = new Logger(ScopeReloader.name);
-  private readonly timer = setInterval(() => this.check(), CHECK_EVERY_MS).unref();
+  private isLoading = false;
+  private readonly timer = setInterval(() => void this.check(), CHECK_EVERY_MS).unref();
 
   constructor(
     private readonly loader: ScopeLoader,
@@ -27,16 +31,21 @@ export class ScopeReloader implements OnApplicationShutdown {
     clearInterval(this.timer);
   }
 
-  private check(): void {
+  private async check(): Promise<void> {
     const now = performance.now();
     this.watched.expire(now);
-    for (const missing of this.watched.missing) {
-      if (missing.retryAt <= now) void this.reload(missing);
-    }
+    if (this.isLoading) return;
+    this.isLoading = true;
+    const due = this.watched.missing.filter(({ retryAt }) => retryAt <= now).values();
+    await Promise.all(Array.from({ length: AT_A_TIME }, () => this.reloadAll(due)));
+    this.isLoading = false;
+  }
+
+  private async reloadAll(due: Iterable<WatchedScope>): Promise<void> {
+    for (const missing of due) await this.reload(missing);
   }
 
   private async reload(missing: WatchedScope): Promise<void> {
-    missing.retryAt = Infinity;
     try {
       const { key, scope, watchers } = missing;
       const loaded = await this.loader.load([scope], BOUNDS, (made) => this.watched.keep(made));
