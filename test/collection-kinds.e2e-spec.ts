@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, Timestamp, type CreateCollectionOptions, type Db } from 'mongodb';
+import { databaseStatus } from '../src/db-admin/status.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner } from './factories.js';
@@ -29,17 +30,18 @@ describe('a collection of markets that is not as the service makes it', () => {
 
   const warnings = () => service?.logged.filter((line) => line.includes('which is a view'));
 
-  const start = async () => {
-    service = await createTestApp({ mongodbUri, dbInit: false });
-  };
+  const start = async () => (service = await createTestApp({ mongodbUri, dbInit: false }));
 
-  it('is not answered from memory while it is a view', async () => {
+  it('is not answered from memory while it is a view, and db status says so', async () => {
     const market = aMarket();
     await store('others', market);
     await db.createCollection('markets', { viewOn: 'others' });
-    await start();
+    const { database } = await start();
     await untilFeedIs('blind');
     await expectFresh(market.eventId, 'others');
+    const { changeFeed } = await databaseStatus(database.connection);
+    const reason = 'MongoDB tells no changes of markets, which is a view';
+    expect(changeFeed).toEqual({ on: false, reason });
   });
 
   it('is no reason to ask MongoDB for a cursor of the future', async () => {

@@ -1,6 +1,6 @@
 import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { refuseMongos } from '../change-feed/followable.js';
+import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
@@ -67,6 +67,7 @@ async function changeFeedStatus(db: Db) {
   try {
     newest = await newestChange(db, MARKETS);
     await refuseMongos(db);
+    await requirePlainCollections(COLLECTIONS, db);
     return { newestChange: newest, changeFeed: { on: true } };
   } catch (error) {
     return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };
