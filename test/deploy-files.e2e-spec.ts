@@ -27,6 +27,11 @@ interface PodSpec {
   readonly containers: [Container];
 }
 
+interface PodTemplate {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: PodSpec;
+}
+
 interface Rule {
   readonly alert: string;
   readonly expr: string;
@@ -35,9 +40,13 @@ interface Rule {
 
 const read = (file: string) => load(readFileSync(file, 'utf8'));
 
-const pod = (
-  read('deploy/kubernetes/base/deployment.yaml') as { spec: { template: { spec: PodSpec } } }
-).spec.template.spec;
+const rules = (
+  read('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] }
+).groups.flatMap((group) => group.rules);
+
+const { metadata, spec: pod } = (
+  read('deploy/kubernetes/base/deployment.yaml') as { spec: { template: PodTemplate } }
+).spec.template;
 
 describe('Kubernetes', () => {
   const [container] = pod.containers;
@@ -67,12 +76,47 @@ describe('Kubernetes', () => {
   });
 });
 
-it('Compose leaves the time that shutting down takes', () => {
-  const { services } = read('docker-compose.yml') as {
-    services: { markets: { stop_grace_period: string } };
-  };
-  const [, seconds] = /^(\d+)s$/.exec(services.markets.stop_grace_period) ?? [];
-  expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
+describe('alert rules', () => {
+  /** Prometheus compares with the whole of the name. */
+  const jobs = rules.flatMap(({ expr }) =>
+    [...expr.matchAll(/\bjob=~?"([^"]*)"/g)].map(([, name]) => new RegExp(`^(?:${name})$`)),
+  );
+
+  it('ask for the job that the PodMonitor makes of the pods', () => {
+    const { spec } = read('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
+      spec: {
+        jobLabel?: string;
+        selector: { matchLabels: object };
+        podMetricsEndpoints: { port: string }[];
+      };
+    };
+    expect(metadata.labels).toMatchObject(spec.selector.matchLabels);
+    expect(pod.containers[0].ports.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(spec.podMetricsEndpoints.map(({ port }) => port)),
+    );
+    const job = metadata.labels[spec.jobLabel ?? ''] ?? 'namespace/markets-odds';
+    expect(jobs.length).toBeGreaterThan(5);
+    for (const asked of jobs) expect(job).toMatch(asked);
+  });
+
+  it('ask for the job that the guide names', () => {
+    const guide = readFileSync('docs/deployment.md', 'utf8');
+    const [, job] = /`job_name: ([^`]+)`/.exec(guide) ?? [];
+    for (const asked of jobs) expect(job).toMatch(asked);
+  });
+});
+
+describe('Compose', () => {
+  const { markets } = (
+    read('docker-compose.yml') as {
+      services: { markets: { stop_grace_period: string; environment: object } };
+    }
+  ).services;
+
+  it('leaves the time that shutting down takes', () => {
+    const [, seconds] = /^(\d+)s$/.exec(markets.stop_grace_period) ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
+  });
 });
 
 it('the image’s own health check does not ask for MongoDB, which no restart brings back', () => {
@@ -83,10 +127,9 @@ it('the image’s own health check does not ask for MongoDB, which no restart br
 });
 
 describe('an alert about a share', () => {
-  const { groups } = read('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] };
-  const shares = groups
-    .flatMap(({ rules }) => rules)
-    .filter(({ annotations }) => annotations.summary.includes('humanizePercentage'));
+  const shares = rules.filter(({ annotations }) =>
+    annotations.summary.includes('humanizePercentage'),
+  );
 
   it.each(shares.map(({ alert, expr }) => [alert, expr]))(
     'has a threshold between none and all: %s',
