@@ -6,6 +6,8 @@ import { copyFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
+import { settings } from '../src/config.js';
 import { PROBE_PATHS } from '../src/http/probe-paths.js';
 
 /** What shutting down takes at most. */
@@ -52,8 +54,8 @@ describe('Kubernetes', () => {
   const [container] = pod.containers;
 
   it('probes the port for operators, at paths that are there', () => {
-    const settings = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
-    const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(settings)?.[1]);
+    const base = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
+    const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(base)?.[1]);
     const { startupProbe, livenessProbe, readinessProbe } = container;
     for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
       const { path, port } = httpGet;
@@ -116,6 +118,56 @@ describe('Compose', () => {
   it('leaves the time that shutting down takes', () => {
     const [, seconds] = /^(\d+)s$/.exec(markets.stop_grace_period) ?? [];
     expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
+  });
+
+  it('passes on every setting but these', () => {
+    const dropped = settings.filter(({ variable }) => !(variable in markets.environment));
+    expect(dropped.map(({ variable }) => variable)).toEqual([
+      // What is published is port 3000, on the container's own address.
+      'PORT',
+      'HOST',
+      // May hold passwords: they are in service.env.
+      'MONGODB_URI',
+      // There is no embedded MongoDB.
+      'EMBEDDED_DB_PATH',
+      'DEMO_FEED',
+      'REDIS_URL',
+      // JSON, since nobody reads it on a terminal.
+      'LOG_FORMAT',
+    ]);
+  });
+
+  it('makes the users of the connection strings, whatever else is in service.env', () => {
+    const files: Record<string, string> = {
+      '/run/secrets/mongo-root-password': 'root\n',
+      '/run/secrets/service.env': 'REDIS_URL=redis://:no@redis\nMONGODB_URI=mongodb://a:b@m/odds\n',
+      '/run/secrets/operator.env':
+        'MONGODB_URI=mongodb://c:d@m/odds\nREDIS_URL=redis://:no@redis\n',
+      '/setup/roles.json': readFileSync('deploy/mongodb/roles.json', 'utf8'),
+    };
+    const made: unknown[] = [];
+    const databaseNamed = (name: string): object => ({
+      getName: () => name,
+      getSiblingDB: databaseNamed,
+      runCommand: () => ({ isWritablePrimary: true }),
+      getRole: () => null,
+      createRole: () => undefined,
+      getUser: () => null,
+      createUser: (user: object) => made.push({ database: name, ...user }),
+    });
+    runInNewContext(readFileSync('deploy/compose/setup.js', 'utf8'), {
+      URL,
+      require: () => ({ readFileSync: (path: string) => files[path] }),
+      print: () => undefined,
+      sleep: () => undefined,
+      Mongo: class {
+        readonly getDB = databaseNamed;
+      },
+    });
+    expect(made).toEqual([
+      { database: 'odds', user: 'a', pwd: 'b', roles: ['marketsService'] },
+      { database: 'odds', user: 'c', pwd: 'd', roles: ['marketsOperator'] },
+    ]);
   });
 });
 

@@ -16,7 +16,7 @@ const roles = JSON.parse(readFileSync('/setup/roles.json', 'utf8'));
 
 /** A user is what its connection string says: one place for its name, password and database. */
 function userOf(secretName) {
-  const uri = new URL(secret(secretName).replace(/^MONGODB_URI=/, ''));
+  const uri = new URL(/^MONGODB_URI=(.*)$/m.exec(secret(secretName))[1]);
   return {
     user: decodeURIComponent(uri.username),
     pwd: decodeURIComponent(uri.password),
