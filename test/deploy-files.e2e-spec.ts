@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { settings } from '../src/config.js';
+import { satisfies } from '../src/database/wanted.js';
 import { PROBE_PATHS } from '../src/http/probe-paths.js';
+import { MarketSchema } from '../src/markets/market.schema.js';
 
 /** What shutting down takes at most. */
 const SHUTDOWN_S = 15;
@@ -191,6 +193,20 @@ describe('an alert about a share', () => {
       expect(threshold).toBeLessThan(1);
     },
   );
+});
+
+it('the identity’s index of a sharded collection begins with the shard key, and `db init` takes it for its own', () => {
+  const guide = readFileSync('docs/scaling.md', 'utf8');
+  const [, shardKey = ''] = /shardCollection\([^{]*(\{[^}]*\})/.exec(guide) ?? [];
+  const [, fields = '', name] =
+    /createIndex\((\{[^}]*\}), \{ unique: true, name: '(\w+)'/.exec(guide) ?? [];
+  const key = load(fields) as object;
+  const [keys] = MarketSchema.indexes().find(([, { unique }]) => unique) ?? [{}];
+  // The name that no guide tells anybody to drop.
+  const wanted = { collection: 'markets', name: 'market_identity', unique: true };
+  expect(Object.keys(key)[0]).toBe(Object.keys(load(shardKey) as object)[0]);
+  expect(name).toBe(wanted.name);
+  expect(satisfies({ key, unique: true }, { ...wanted, keys })).toBe(true);
 });
 
 it('secrets are made once, in a folder that is closed to others', async () => {
