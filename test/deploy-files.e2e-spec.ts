@@ -195,6 +195,14 @@ describe('an alert about a share', () => {
   );
 });
 
+it.each(['README.md', 'CONTRIBUTING.md'])('%s names the versions of Node that will do', (page) => {
+  const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    engines: { node: string };
+  };
+  const text = readFileSync(page, 'utf8');
+  for (const [version] of engines.node.matchAll(/\d+\.\d+/g)) expect(text).toContain(version);
+});
+
 it('the identity’s index of a sharded collection begins with the shard key, and `db init` takes it for its own', () => {
   const guide = readFileSync('docs/scaling.md', 'utf8');
   const [, shardKey = ''] = /shardCollection\([^{]*(\{[^}]*\})/.exec(guide) ?? [];

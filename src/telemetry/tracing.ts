@@ -60,7 +60,7 @@ export function traceRequests(api = started?.api) {
     const parent = propagation.extract(ROOT_CONTEXT, request.headers, traceHeaders);
     const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, parent);
     response.once('close', () => {
-      // A stream lasts up to an hour, and its span would dwarf all others. A span that is never ended is never sent.
+      // A stream lasts about an hour, and its span would dwarf all others. A span that is never ended is never sent.
       if (request.stream) return;
       const { keyId, method, requestId, route, source, status } = outcomeOf(request, response);
       span.updateName(`${method} ${route}`);
