@@ -370,6 +370,24 @@ describe('the log', () => {
     expect(logging.log.lines.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
+  it('does not take a stream for too much work that is refused since all are taken', async () => {
+    const full = await createLoggingApp({ streamsMax: 0 });
+    try {
+      await full.app.get(Database).connectEventually();
+      await supertest(full.url)
+        .get('/v1/markets/stream?eventId=e')
+        .set({ 'X-API-Key': service.key, 'X-Request-Id': 'no-place' })
+        .expect(503);
+      expect(await full.log.line({ requestId: 'no-place' })).toMatchObject({
+        level: 'info',
+        code: 'overloaded',
+      });
+      expect(await metricsOf(full.url)).toContain('http_requests_shed_total 0\n');
+    } finally {
+      await full.app.close();
+    }
+  });
+
   it('blames a MongoDB that is too slow', async () => {
     const tooSlow = new Problem('database_timeout', 'MongoDB is too slow.');
     jest.spyOn(logging.app.get(PageReader), 'read').mockRejectedValueOnce(tooSlow);

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 
 /** A stream has no end that a HEAD request could stand for. */
-const GET_ONLY = '/v1/markets/stream';
+export const STREAM_PATH = '/v1/markets/stream';
 
 interface Layer {
   readonly route?: { readonly path: string };
@@ -22,7 +22,7 @@ export function checkPreflight(request: Request): void {
 
 /** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */
 export function checkMethod(request: Request): void {
-  const allowed = request.path === GET_ONLY ? ['GET'] : ['GET', 'HEAD'];
+  const allowed = request.path === STREAM_PATH ? ['GET'] : ['GET', 'HEAD'];
   if (allowed.includes(request.method)) return;
   // For log and metrics.
   request.route = findRoute(request, request.path);

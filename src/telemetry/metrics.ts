@@ -39,7 +39,7 @@ export class Metrics {
   );
   readonly shed = this.counter(
     'http_requests_shed_total',
-    'Requests answered 503 `overloaded`: there was too much to do.',
+    'Requests answered 503 `overloaded`: there were too many to serve in time.',
   );
   readonly cacheHits = this.counter('markets_cache_hits_total', 'Look-ups answered from memory.');
   readonly cacheMisses = this.counter(

@@ -5,6 +5,7 @@ import type { ApiRequest } from '../http/api-request.js';
 import type { RequestObserver } from '../http/incoming-requests.js';
 import { isProbe } from '../http/probe-paths.js';
 import type { Problem } from '../http/problem.js';
+import { STREAM_PATH } from '../http/routes.js';
 import type { Metrics } from './metrics.js';
 import { outcomeOf, refusalOf, type RequestOutcome } from './request-outcome.js';
 
@@ -35,7 +36,7 @@ export class RequestLog implements RequestObserver {
   private note(outcome: RequestOutcome): void {
     this.count(outcome);
     const { code, requestId, route, status } = outcome;
-    if (code === 'overloaded') {
+    if (isShed(outcome)) {
       // They come by the thousand: one line tells of many.
       this.warn(this.refusals, { code, requestId }, 'Requests are refused: too many wait');
       return;
@@ -50,7 +51,8 @@ export class RequestLog implements RequestObserver {
     if (count !== undefined) this.logger.warn({ ...about, count }, text);
   }
 
-  private count({ authFailure, code, endReason, keyId, source, status, ...rest }: RequestOutcome) {
+  private count(outcome: RequestOutcome): void {
+    const { authFailure, code, endReason, keyId, source, status, ...rest } = outcome;
     const { metrics } = this;
     // Callers can make methods up.
     const method = rest.method === 'GET' || rest.method === 'HEAD' ? rest.method : 'other';
@@ -61,8 +63,13 @@ export class RequestLog implements RequestObserver {
     if (source === 'memory') metrics.cacheHits.inc();
     if (source === 'database') metrics.cacheMisses.inc();
     if (authFailure) metrics.authFailures.inc({ reason: authFailure });
-    if (code === 'overloaded') metrics.shed.inc();
+    if (isShed(outcome)) metrics.shed.inc();
     if (code === 'internal_error') metrics.internalErrors.inc();
     if (code === 'rate_limited') metrics.rateLimited.inc({ limit: keyId ? 'key' : 'address' });
   }
+}
+
+/** Whether it is one of too many to serve in time. A stream with a good key is refused for what is open already. */
+function isShed({ code, keyId, route }: RequestOutcome): boolean {
+  return code === 'overloaded' && !(keyId && route === STREAM_PATH);
 }
