@@ -19,6 +19,12 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
+function refused(code: string, headers: Record<string, string> = {}): Promise<MarketsProblem> {
+  const type = { 'Content-Type': 'application/problem+json' };
+  const init = { status: 429, headers: { ...type, ...headers } };
+  return MarketsProblem.of(new Response(JSON.stringify({ code }), init), 'key');
+}
+
 const clientOf = (fetch: typeof globalThis.fetch) =>
   new MarketsClient({ baseUrl: 'http://a', apiKey: 'k', fetch });
 
@@ -85,6 +91,30 @@ describe('a watch whose line is dead', () => {
     const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
     expect(Math.max(...pauses)).toBeLessThanOrEqual(800);
     expect(mostOpen).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a watch that is refused', () => {
+  it('asks where there is too much to do for streams, no sooner than it may, and tries these again', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const asked: string[] = [];
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        asked.push(url);
+        throw await refused('overloaded', { 'Retry-After': '1' });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(29_000);
+    watch.close();
+    expect(asked.slice(0, 3)).toEqual([
+      'v1/markets/stream',
+      'v1/markets/changes',
+      'v1/markets/changes',
+    ]);
+    expect(asked.filter((url) => url === 'v1/markets/stream')).toHaveLength(3);
+    expect(asked.length).toBeLessThanOrEqual(30);
   });
 });
 

@@ -317,6 +317,23 @@ it('asks again and again where there is no change feed', async () => {
   }
 });
 
+it('asks again and again where the process takes no more streams', async () => {
+  const { mongodbUri } = service.config;
+  const full = await createTestApp({ mongodbUri, dbInit: false, streamsMax: 0 });
+  const fixtureId = newId();
+  const watch = client(full.key, full.url).watch({ fixtureId }, { pollMs: 50 });
+  try {
+    await store(full.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    await isCurrent(watch);
+    await expectTrue(watch, fixtureId, full);
+    await markets(full).deleteOne({ fixtureId });
+    await expectTrue(watch, fixtureId, full);
+  } finally {
+    watch.close();
+    await full.close();
+  }
+}, 20_000);
+
 it('asks where a proxy lets nothing of a stream through', async () => {
   const proxy = await Line.to(service.port);
   proxy.streamBytes = 0;

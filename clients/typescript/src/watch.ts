@@ -23,6 +23,9 @@ const NO_STREAM = ['changes_unavailable', 'too_many_streams'];
 /** After polling for so long a stream is tried again. */
 const STREAM_AGAIN_MS = 60_000;
 
+/** Sooner after an overload: a process that is full or drains may have another beside it. */
+const OVERLOADED_AGAIN_MS = 10_000;
+
 const RECONNECT_JITTER_MS = 500;
 
 /**
@@ -144,6 +147,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
       throw new ConnectionLost('the stream ended without a word');
     } catch (failure) {
       if (failure instanceof ConnectionLost && toldCurrent < 2) this.#streamInVain();
+      if (failure instanceof MarketsProblem && failure.code === 'overloaded')
+        this.#pollUntil = performance.now() + OVERLOADED_AGAIN_MS;
       throw failure;
     } finally {
       if (toldCurrent > 1) this.#asked = false;
