@@ -28,6 +28,13 @@ function refused(code: string, headers: Record<string, string> = {}): Promise<Ma
 const clientOf = (fetch: typeof globalThis.fetch) =>
   new MarketsClient({ baseUrl: 'http://a', apiKey: 'k', fetch });
 
+it.each(['localhost:3000', 'ftp://a', 'a', 'http://u:p@a', 'http://a?b'])(
+  'a client for %s is refused at once',
+  (baseUrl) => {
+    expect(() => new MarketsClient({ baseUrl, apiKey: 'k' })).toThrow(/^baseUrl must be /);
+  },
+);
+
 describe('tries beside one another', () => {
   it('end when one has won: the others hold no connection', async () => {
     const tries: AbortSignal[] = [];

@@ -42,7 +42,8 @@ export class Transport {
     // What fetch() says of a bad header value, or of a bad URL, quotes it.
     if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII');
     const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-    if (!base || base.username || base.password || base.search) {
+    const isHttp = base?.protocol === 'http:' || base?.protocol === 'https:';
+    if (!isHttp || base.username || base.password || base.search) {
       throw new TypeError('baseUrl must be an http(s) URL without credentials or query');
     }
     base.pathname = base.pathname.replace(/\/*$/, '/');
