@@ -36,6 +36,29 @@ it.each(['localhost:3000', 'ftp://a', 'a', 'http://u:p@a', 'http://a?b'])(
 );
 
 describe('tries beside one another', () => {
+  it('go on when one finds the streams of the key taken by another of them', async () => {
+    let tries = 0;
+    const start = async () => {
+      tries += 1;
+      if (tries > 1) throw await refused('too_many_streams');
+      return delay(100).then(() => 'won');
+    };
+    const { signal } = new AbortController();
+    expect(await hedge(start, { everyMs: 20, eachMs: 60_000, signal })).toBe('won');
+    expect(tries).toBeGreaterThan(1);
+  });
+
+  it('end when the last finds no stream left', async () => {
+    const { signal } = new AbortController();
+    const lost = hedge(
+      async () => {
+        throw await refused('too_many_streams');
+      },
+      { everyMs: 60_000, eachMs: 60_000, signal },
+    );
+    await expect(lost).rejects.toMatchObject({ code: 'too_many_streams' });
+  });
+
   it('end when one has won: the others hold no connection', async () => {
     const tries: AbortSignal[] = [];
     const start = (each: AbortSignal) => {

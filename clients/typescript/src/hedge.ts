@@ -10,7 +10,8 @@ export interface HedgeOptions {
 
 /**
  * Tries again and again while earlier tries go on: a first packet lost on the way holds up its own try alone. The
- * first answer wins, a refusal too; the other tries are aborted.
+ * first answer wins, a refusal too; the other tries are aborted. `too_many_streams` ends its own try alone: another may
+ * have the stream.
  * @throws the failure of the last try when none is left, or the signal's reason
  */
 export function hedge<T>(
@@ -43,7 +44,9 @@ export function hedge<T>(
           },
           (failure: unknown) => {
             tries.delete(controller);
-            if (failure instanceof MarketsProblem || tries.size === 0) fail(failure);
+            const decides =
+              failure instanceof MarketsProblem && failure.code !== 'too_many_streams';
+            if (decides || tries.size === 0) fail(failure);
           },
         )
         .finally(() => clearTimeout(limit));
