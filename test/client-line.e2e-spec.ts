@@ -122,6 +122,26 @@ describe('a watch whose line is dead', () => {
     expect(Math.max(...pauses)).toBeLessThanOrEqual(800);
     expect(mostOpen).toBeLessThanOrEqual(6);
   });
+
+  it('tries at once where it is refused, then ever less often, to some 5 s', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const triedAt: number[] = [];
+    const transport = {
+      url: () => 'http://a',
+      open: () => {
+        triedAt.push(performance.now());
+        return Promise.reject(new ConnectionLost('refused'));
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(120_000);
+    watch.close();
+    const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
+    expect(pauses[0]).toBeLessThanOrEqual(500);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(6_250);
+    expect(Math.min(...pauses.slice(5))).toBeGreaterThanOrEqual(5_000);
+    expect(new Set(pauses).size).toBeGreaterThan(10);
+  });
 });
 
 describe('a watch that is refused', () => {

@@ -4,8 +4,9 @@ import { readEvents, type ServerSentEvent } from './server-sent-events.js';
 import type { Transport } from './transport.js';
 
 /**
- * A new connection is tried so often that prices are true a second after the line is back. Each has more time than
- * the service takes to answer; no more than six are tried at once, which is what a browser has to a host.
+ * While none is answered, a new connection is tried so often that prices are true a second after the line is back. Each
+ * has more time than the service takes to answer; no more than six are tried at once, which is what a browser has to a
+ * host.
  */
 const RECONNECT = { everyMs: 800, eachMs: 4_500 };
 

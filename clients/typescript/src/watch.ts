@@ -120,7 +120,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     } else if (failure instanceof TypeError || failure instanceof SyntaxError) {
       this.#cursor = undefined;
       await sleep(waitMs(failure, attempt), signal);
-    } else if (failure instanceof ConnectionLost) {
+    } else if (failure instanceof ConnectionLost && attempt === 0) {
       await sleep(Math.random() * RECONNECT_JITTER_MS, signal);
     } else if (isPassing(failure)) {
       await sleep(waitMs(failure, attempt), signal);
