@@ -18,7 +18,10 @@ export type { Market, MarketsPage, PageMeta, RequestFault, Runner } from './type
 export type { Watch, WatchOptions } from './watch.js';
 export type { WatchEvent } from './watch-events.js';
 
-/** The odds of a Markets Odds Service. Calls throw `MarketsProblem` or, when the line is dead, `ConnectionLost`. */
+/**
+ * The odds of a Markets Odds Service. Calls throw `MarketsProblem`, `ConnectionLost` when the line is dead, or the
+ * reason of their signal.
+ */
 export class MarketsClient {
   readonly #transport: Transport;
 
