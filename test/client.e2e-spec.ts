@@ -46,8 +46,16 @@ describe('the package', () => {
       const stem = name.replace(/\.ts$/, '');
       return [`dist/${stem}.d.ts`, `dist/${stem}.js`];
     });
+    const examples = await readdir('clients/typescript/examples');
     expect(packed.files).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...built].toSorted(),
+      [
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'package.json',
+        ...built,
+        ...examples.map((name) => `examples/${name}`),
+      ].toSorted(),
     );
   });
 
