@@ -352,12 +352,14 @@ it.each([
 ])('example %s works', async (name, printed) => {
   const fixtureId = newId();
   const live = { fixtureId, marketMoment: 'live' as const };
+  const { runners: _, ...withoutRunners } = aMarket({ fixtureId });
   await store(
     service.database.connection,
     aMarket(live),
     aMarket({ ...live, provider: 'Southbook' }),
     aMarket({ fixtureId, provider: 'Northbook' }),
     aMarket({ fixtureId, provider: 'Southbook', runners: [aRunner({ price: 1.9 })] }),
+    withoutRunners,
   );
   const { url, key } = service;
   const env = { MARKETS_URL: url, MARKETS_KEY: key, FIXTURE: fixtureId, SECONDS: '3' };

@@ -8,7 +8,7 @@ const client = new MarketsClient({ baseUrl, apiKey });
 const filters = { marketType: 'MATCH_ODDS', marketMoment: 'prelive', marketStatus: 'OPEN' };
 const best = new Map();
 
-for await (const { provider, runners } of client.markets({ fixtureId, ...filters })) {
+for await (const { provider, runners = [] } of client.markets({ fixtureId, ...filters })) {
   for (const { name, line = '', price } of runners) {
     const selection = `${name} ${line}`.trim();
     if (price > (best.get(selection)?.price ?? 0)) best.set(selection, { price, provider });
