@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { until } from '../../test/until.js';
 import { watchConnections } from './connections.js';
 
 it('leaves an answer under way alone when the server closes', async () => {
@@ -35,6 +36,31 @@ it('leaves an answer alone whose client has yet to read it when the server close
   await once(server, 'request');
   expect((await buffer(client)).length).toBeGreaterThan(body.length);
 });
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+it.each([
+  ['nothing', '', 0, 0],
+  ['half of a request', '', 5, 1],
+  ['a request', REQUEST, 0, 1],
+  ['a request and half of another', REQUEST, 5, 2],
+])(
+  'when the server closes, who has sent %s gets all answers',
+  async (_what, first, half, answers) => {
+    const server = createServer((_request, response) => void response.end('answer'));
+    watchConnections(server, 1_000);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    client.write(first);
+    await until(() => first === '' || client.bytesRead > 0);
+    client.write(REQUEST.slice(0, half));
+    await until(() => socket.bytesRead === first.length + half);
+    server.close();
+    if (!socket.destroyed) client.end(REQUEST.slice(half));
+    expect((await buffer(client)).toString().split('answer')).toHaveLength(1 + answers);
+  },
+);
 
 it('forgets connections that are closed', async () => {
   const server = createServer();

@@ -19,17 +19,23 @@ export const cutUnread = new WeakSet<Socket>();
 
 /**
  * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone,
- * also when the server closes its idle connections.
+ * also when the server closes its idle connections, as are those whose next request has come in half.
  */
 export function watchConnections(server: Server, unreadMs: number): void {
-  const read = new Map<HttpSocket, { sent: number; at: number }>();
+  /** Bytes that were sent to each client and when that was seen, and bytes that had come with its last request. */
+  const read = new Map<HttpSocket, { sent: number; at: number; came: number }>();
   server.on('connection', (socket: Socket) => {
-    read.set(socket, { sent: 0, at: performance.now() });
+    read.set(socket, { sent: 0, at: performance.now(), came: 0 });
     socket.once('close', () => read.delete(socket));
+  });
+  server.on('request', ({ socket }) => {
+    const last = read.get(socket);
+    if (last) last.came = socket.bytesRead;
   });
   // For Node a connection is idle as soon as its answer is written, although its client may still be reading it.
   server.closeIdleConnections = () => {
-    for (const socket of read.keys()) if (!socket._httpMessage) socket.destroy();
+    for (const [socket, { came }] of read)
+      if (!socket._httpMessage && socket.bytesRead === came) socket.destroy();
   };
   const check = () => {
     const now = performance.now();
