@@ -84,6 +84,29 @@ const origins = new Set<string>();
     expect(complaints).toEqual([]);
   });
 
+  it('shows a market whatever fields it lacks', async () => {
+    const bare = { _id: 'bare', name: 'Bare', fixtureId: 'demo-fixture-1', marketMoment: 'live' };
+    await markets.insertOne(bare as never);
+    const shown = page.locator('[data-id="bare"]');
+    await shown.waitFor(SHOWN_WITHIN);
+    expect(await shown.textContent()).toContain('Bare');
+    await markets.deleteOne({ _id: 'bare' as never });
+    await shown.waitFor({ ...SHOWN_WITHIN, state: 'detached' });
+  });
+
+  it('never has the key in its address, though its program has not run', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    try {
+      const form = await context.newPage();
+      await form.goto(`${service.url}/docs/live`);
+      await form.getByRole('button').click();
+      await form.waitForURL(/fixtureId=/);
+      expect(form.url()).not.toContain('mos_');
+    } finally {
+      await context.close();
+    }
+  });
+
   it('drops what is gone after a reset', async () => {
     const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
       const root = document.createElement('div');
@@ -97,13 +120,18 @@ const origins = new Set<string>();
     expect(shown).toEqual(['b']);
   });
 
-  it('says why it is refused', async () => {
+  it.each([
+    ['is wrong', 'mos_wrong', /key/i],
+    ['no header can hold', 'mos_…', /failed/],
+  ])('says why it is refused with a key that %s', async (_what, key, reason) => {
+    await page.goto(`${service.url}/docs/live`);
+    await page.getByText('Current').waitFor();
     await page.getByText('What to watch').click();
-    await page.getByLabel('API key').fill('mos_wrong');
+    await page.getByLabel('API key').fill(key);
     await page.getByRole('button').click();
     const state = page.getByRole('status');
     await state.and(page.locator('[data-state="refused"]')).waitFor();
-    expect(await state.textContent()).toMatch(/key/i);
+    expect(await state.textContent()).toMatch(reason);
     expect(await board().count()).toBe(0);
   });
 });

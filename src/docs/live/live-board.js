@@ -38,7 +38,7 @@ export class Board {
 function put(group, market) {
   const shown = group.markets.get(market._id);
   const item = shown?.item ?? element('article', { className: 'market' });
-  const before = shown?.market.runners ?? [];
+  const before = shown ? runnersOf(shown.market) : [];
   const prices = new Map(before.map(({ runnerId, price }) => [runnerId, price]));
   item.dataset.id = market._id;
   item.replaceChildren(
@@ -56,12 +56,17 @@ function put(group, market) {
     element(
       'ul',
       {},
-      ...market.runners.map((runner) => runnerLine(runner, prices.get(runner.runnerId))),
+      ...runnersOf(market).map((runner) => runnerLine(runner, prices.get(runner.runnerId))),
     ),
   );
   if (shown && shown.market.provider !== market.provider) remove(group, market._id);
   if (!item.isConnected) cardOf(group, market.provider).append(item);
   group.markets.set(market._id, { market, item });
+}
+
+/** A stored market may lack any field. */
+function runnersOf({ runners = [] }) {
+  return runners;
 }
 
 function runnerLine({ name, price }, before) {

@@ -8,63 +8,64 @@ const FINAL_ENDS = ['key', 'size'];
  * Follows a stream of server-sent events until `signal` says stop or the server refuses for good. EventSource can
  * neither send a header nor survive a 503.
  * @param {{url: string, key: string, signal: AbortSignal, onEvent: (type: string, data: any, id?: string) => void,
- *   onWait: (ms: number) => void}} options
+ *   onWait: (why: string) => void}} options
  * @returns {Promise<string>} why the server refuses
  */
 export async function followStream({ url, key, signal, onEvent, onWait }) {
   let cursor;
   let retryMs = 1_000;
   for (;;) {
-    const wait = await readStream();
+    const { refusal, wait = retryMs, why = '' } = await readStream();
     signal.throwIfAborted();
-    if (typeof wait === 'string') return wait;
-    onWait(wait);
+    if (refusal) return refusal;
+    onWait(why);
     await new Promise((resolve) => setTimeout(resolve, wait));
     signal.throwIfAborted();
   }
 
-  /** How long to wait before the next try, or why there is none. */
+  /** Reads until the line ends; says how long to wait before the next try, or why there is none. */
   async function readStream() {
     const line = new AbortController();
     let silence = setTimeout(() => line.abort(), SILENCE_MS);
-    let refusal;
+    const headers = new Headers({ 'X-API-Key': key, ...(cursor && { 'Last-Event-ID': cursor }) });
+    const cut = { done: true };
     try {
-      const headers = { 'X-API-Key': key, ...(cursor && { 'Last-Event-ID': cursor }) };
-      const response = await fetch(url, {
-        headers,
-        signal: AbortSignal.any([signal, line.signal]),
-      });
+      const stopped = AbortSignal.any([signal, line.signal]);
+      const response = await fetch(url, { headers, signal: stopped }).catch(() => undefined);
+      if (!response) return {};
       if (!response.ok) return await refusalOf(response);
-      for await (const event of eventsOf(response.body)) {
+      const events = eventsOf(response.body);
+      for (;;) {
+        const { done, value: event } = await events.next().catch(() => cut);
+        if (done) return {};
         clearTimeout(silence);
         silence = setTimeout(() => line.abort(), SILENCE_MS);
         if (event.retry !== undefined) retryMs = event.retry;
         if (event.id !== undefined) cursor = event.id;
-        if (event.type === 'end' && FINAL_ENDS.includes(event.data?.reason))
-          refusal = event.data.reason;
         if (event.data) onEvent(event.type, event.data, event.id);
+        const reason = event.type === 'end' && event.data?.reason;
+        if (FINAL_ENDS.includes(reason)) return { refusal: `Ended by the server: ${reason}` };
       }
-    } catch {
-      // The line is cut or dead.
     } finally {
       clearTimeout(silence);
       line.abort();
     }
-    return refusal ? `Ended by the server: ${refusal}` : retryMs;
   }
 
   async function refusalOf(response) {
     const problem = await response.json().catch(() => ({}));
+    const detail = problem.detail ?? `Status ${response.status}`;
     if (response.status === 429 || response.status >= 500) {
-      return Number(response.headers.get('Retry-After')) * 1_000 || retryMs;
+      const wait = Number(response.headers.get('Retry-After')) * 1_000 || retryMs;
+      return { wait, why: detail };
     }
     // A cursor of a database that is no more: begin anew.
     if (response.status === 400 && cursor) {
       cursor = undefined;
-      return 0;
+      return { wait: 0 };
     }
-    const faults = (problem.errors ?? []).map(({ name, detail }) => `${name}: ${detail}`);
-    return [problem.detail ?? `Status ${response.status}`, ...faults].join(' ');
+    const faults = (problem.errors ?? []).map(({ name, detail: fault }) => `${name}: ${fault}`);
+    return { refusal: [detail, ...faults].join(' ') };
   }
 }
 

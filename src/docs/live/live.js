@@ -14,7 +14,7 @@ form.addEventListener('submit', (event) => {
   void watch(new FormData(form));
 });
 
-// A link names what to watch, never the key.
+// A link names what to watch, never the key: its field has no name, so that no form is sent with it.
 const given = new URLSearchParams(location.search);
 for (const name of ['fixtureId', 'eventId']) {
   if (given.has('fixtureId') || given.has('eventId'))
@@ -39,14 +39,14 @@ async function watch(fields) {
   try {
     const refusal = await followStream({
       url: `/v1/markets/stream?${query}`,
-      key: String(fields.get('key')).trim(),
+      key: form.key.value.trim(),
       signal,
       onEvent: (type, data) => signal.aborted || onEvent(board, type, data),
-      onWait: () => signal.aborted || show('waiting', 'Reconnecting …'),
+      onWait: (why) => signal.aborted || show('waiting', `Reconnecting … ${why}`.trim()),
     });
     show('refused', refusal);
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!signal.aborted) show('refused', `This page has failed: ${error.message}`);
   }
 }
 
