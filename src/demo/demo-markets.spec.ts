@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { Types } from 'mongoose';
+import { model, Types } from 'mongoose';
 import { checkRecord } from '../markets/import/market-record.js';
-import { MARKET_TYPES, type MarketType } from '../markets/market.schema.js';
+import { MARKET_TYPES, MarketSchema, type MarketType } from '../markets/market.schema.js';
 import { demoMarkets } from './demo-markets.js';
 
 const RUNNERS: Record<MarketType, number> = {
@@ -82,6 +82,13 @@ describe('the demo markets', () => {
       expect(margin).toBeGreaterThan(0);
       expect(margin).toBeLessThan(0.12);
     }
+  });
+
+  test('satisfy the rules of the schema', async () => {
+    const Model = model('DemoMarket', MarketSchema);
+    const ofEachKind = markets.slice(0, 50);
+    expect(distinct(ofEachKind.map(({ marketType }) => marketType))).toBe(MARKET_TYPES.length);
+    await Promise.all(ofEachKind.map((market) => new Model(market).validate()));
   });
 
   test('satisfy the rules of an import', () => {

@@ -54,10 +54,9 @@ export class HttpServerAdapter extends ExpressAdapter {
   }
 
   /** Opens a port on which nothing but probes and metrics are. */
-  async listenForOperators(port: number, host: string): Promise<Server> {
+  async listenForOperators(port: number, host: string): Promise<void> {
     this.operators = this.createServer(true).listen(port, host);
     await once(this.operators, 'listening');
-    return this.operators;
   }
 
   /** Makes a route of each file, so that our checks of methods, headers and metrics hold for it. */
