@@ -344,11 +344,12 @@ describe('a client that does not read', () => {
   });
 
   it('takes no place from others, whatever it asked for', async () => {
-    await restart({ limits: { ...LIMITS, unreadMs: 60_000 } });
+    const inFlight = 10;
+    await restart({ limits: { ...LIMITS, inFlight, unreadMs: 60_000 } });
     const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8);
     const bytes = [page, asking()];
     const unread = await Promise.all(
-      Array.from({ length: 2 * LIMITS.inFlight }, (_, index) => ask(bytes[index % 2] ?? '')),
+      Array.from({ length: 2 * inFlight }, (_, index) => ask(bytes[index % 2] ?? '')),
     );
     // Until what they asked for is answered, as far as they take it, there may be too much to do.
     await until(isServed, 10_000);
