@@ -27,8 +27,11 @@ const COMMIT_WAIT_MS = 1;
 /** When no reply has proved it complete for so long, the primary is asked for its newest write. Milliseconds. */
 const ASK_NEWEST_AFTER_MS = 60;
 
-/** So often it tries to resume where it was: MongoDB may need longer to find the place than it is waited for. */
-const RESUMES_MAX = 3;
+/**
+ * After a longer silence it begins anew in place of resuming: MongoDB may take too long to find the place, or may have
+ * been restored from a backup. Milliseconds.
+ */
+const RESUMED_WITHIN_MS = 20_000;
 
 const NOT_STARTED = 'not started';
 
@@ -40,8 +43,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private readonly assembly = new CommitAssembly();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
-  /** Since something was told last. */
-  private resumes = 0;
+  private lastBatchAt = -Infinity;
   private lastFailure = '';
 
   /** Who is told, and what was told last. */
@@ -116,7 +118,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (!isProof && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
         this.blindBecause = undefined;
         this.lastFailure = '';
-        this.resumes = 0;
+        this.lastBatchAt = performance.now();
         if (this.ended.signal.aborted) return;
       }
     } finally {
@@ -127,8 +129,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Resumes where it was, or begins anew and makes listeners forget everything. */
   private async startingPoint(db: Db): Promise<object> {
-    this.resumes += 1;
-    if (this.resumeToken && this.resumes <= RESUMES_MAX) return { resumeAfter: this.resumeToken };
+    const isLate = performance.now() - this.lastBatchAt > RESUMED_WITHIN_MS;
+    if (this.resumeToken && !isLate) return { resumeAfter: this.resumeToken };
     const { lastWrite } = await db.command({ hello: 1 });
     // What is newer may still be lost, and is told when a majority has it.
     const startAtOperationTime: Timestamp | undefined = lastWrite?.majorityOpTime?.ts;
