@@ -11,6 +11,8 @@ import {
 import { MongoClient, type Db } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted.js';
@@ -198,6 +200,26 @@ describe('making indexes', () => {
     await store(service.database.connection, aMarket());
     await until(isIndexed);
     expect(run.mock.calls.length).toBeGreaterThan(1);
+  });
+
+  it('is done once at a time, however long it takes, and again for what changed meanwhile', async () => {
+    service = await createTestApp({ mongodbUri });
+    const { connection } = service.database;
+    const feed = service.app.get(ChangeFeed);
+    await until(() => feed.isCurrent);
+    const done = new EventEmitter();
+    const run = jest.spyOn(service.database, 'init');
+    run.mockReturnValueOnce(once(done, 'done').then(() => true));
+    for (const times of [1, 1]) {
+      await db.collection('markets').drop();
+      await store(connection, aMarket());
+      await until(() => run.mock.calls.length === times);
+    }
+    // It looks once a second.
+    await delay(2_500);
+    expect(run).toHaveBeenCalledTimes(1);
+    done.emit('done');
+    await until(isIndexed);
   });
 
   it('is done for a collection that was dropped, though it is filled again only after a look', async () => {

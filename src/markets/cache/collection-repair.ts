@@ -16,6 +16,7 @@ const LOOK_EVERY_MS = 1_000;
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
   private mayLack = false;
+  private isLooking = false;
   /** Something that lacks can't be made. */
   private inVain = false;
 
@@ -39,14 +40,18 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   private async look(): Promise<void> {
-    if (!this.mayLack) return;
+    // Building indexes takes long where there is much.
+    if (!this.mayLack || this.isLooking) return;
     this.mayLack = false;
+    this.isLooking = true;
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
       if (await found.hasNext()) this.inVain = !(await this.database.init());
       else this.mayLack = true;
     } catch {
       this.mayLack = true;
+    } finally {
+      this.isLooking = false;
     }
   }
 }
