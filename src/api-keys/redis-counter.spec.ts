@@ -51,3 +51,12 @@ it('looks for a Redis that is away once a second at least', () => {
   const { retryStrategy } = newCounter()['redis'].options;
   expect([1, 1_000_000].map((attempt) => retryStrategy?.(attempt))).toEqual([50, 1_000]);
 });
+
+it('connects anew to a Redis that has become a replica, but not after any other refusal', () => {
+  const { reconnectOnError } = newCounter()['redis'].options;
+  const refusals = [
+    "READONLY You can't write against a read only replica.",
+    'OOM command not allowed',
+  ];
+  expect(refusals.map((text) => reconnectOnError?.(new Error(text)))).toEqual([true, false]);
+});

@@ -31,6 +31,8 @@ export class RedisCounter implements OnApplicationShutdown {
       disconnectTimeout: ANSWERS_WITHIN_MS,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
+      // A new connection finds the new primary after a failover.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
       retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
     });
     this.redis.on('error', (error) => this.note(error));
