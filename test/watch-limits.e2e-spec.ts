@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
@@ -6,6 +6,7 @@ import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
+import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
@@ -251,6 +252,18 @@ describe('what is too much', () => {
     expect((await stream.named('end')).data).toEqual({ reason: 'size' });
     await stream.over();
     await ask(two).expect(200);
+  });
+
+  it('is a stream whose room others have taken while it was prepared', async () => {
+    const [one, two] = [await anEvent(1, 600 * KIB), await anEvent(1, 600 * KIB)];
+    const ask = (path: string) => narrow.get(`/v1/markets/${path}`);
+    const preparing = jest.spyOn(narrow.app.get(PastChanges), 'waitUntilKnown');
+    preparing.mockImplementationOnce(async () => {
+      await ask(`changes?eventId=${two}`).expect(200);
+    });
+    const { body } = await ask(`stream?eventId=${one}`).expect(503);
+    expect(body.code).toBe('overloaded');
+    preparing.mockRestore();
   });
 
   it('who was asked for the longest time ago makes room, and is kept nowhere else', async () => {

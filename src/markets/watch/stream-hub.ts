@@ -72,10 +72,11 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     if (unavailable) throw unavailable;
     // Whoever has left since would hold its place for ever: its response is closed already.
     if (response.closed || request.socket.destroyed) return;
+    const { watch, since } = question;
     // Others may have been opened meanwhile.
     this.refuseTooMany(caller);
+    if (!this.watched.holds(watch)) throw overloaded();
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
-    const { watch, since } = question;
     const options = { watch, response, keyId: caller.id, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
       // At once: its client may take long to read the last event.

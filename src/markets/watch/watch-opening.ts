@@ -53,12 +53,10 @@ export class WatchOpening {
     return changesUnavailable('outdated');
   }
 
-  /** Scopes that were asked for last are dropped last: if one of these is gone, WATCH_MAX_MB is too small for all. */
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
-    const hasRoom = this.watched.makeRoom();
-    const { keys } = question.watch;
-    const times = keys.flatMap((key) => this.watched.get(key)?.asOf ?? []);
-    if (!hasRoom || times.length < keys.length) throw overloaded();
+    const { watch } = question;
+    if (!this.watched.holds(watch)) throw overloaded();
+    const times = watch.keys.flatMap((key) => this.watched.get(key)?.asOf ?? []);
     // A scope that was just read may have changes that the others get when the feed tells them.
     const readAt = times.reduce((one, other) => newest(one, other));
     return waitForFeed(this.feed, readAt, question);

@@ -87,6 +87,11 @@ export class WatchedScopes implements ScopeOwner {
     return this.hasRoom;
   }
 
+  /** Whether all of a watch is here, with room: what was asked for last is dropped last, when there is too little. */
+  holds({ keys }: Watch): boolean {
+    return this.makeRoom() && keys.every((key) => this.get(key) !== undefined);
+  }
+
   /** Drops scopes whose lease has ended. */
   expire(now: number): void {
     for (const watched of this.watched.values()) {
