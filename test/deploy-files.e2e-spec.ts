@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
-import { settings } from '../src/config.js';
+import { Config, settings } from '../src/config.js';
 import { satisfies } from '../src/database/wanted.js';
 import { PROBE_PATHS } from '../src/http/probe-paths.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
@@ -42,6 +42,16 @@ interface Rule {
   readonly annotations: { readonly summary: string };
 }
 
+interface ComposeService {
+  readonly ports?: readonly string[];
+  readonly secrets?: readonly (string | { source: string })[];
+}
+
+interface ComposeServer extends ComposeService {
+  readonly stop_grace_period: string;
+  readonly environment: object;
+}
+
 const read = (file: string) => load(readFileSync(file, 'utf8'));
 
 const rules = (
@@ -67,12 +77,25 @@ describe('Kubernetes', () => {
     }
   });
 
-  it('lets a pod out to MongoDB, Redis and OpenTelemetry', () => {
+  it('lets a pod out to MongoDB, Redis and OpenTelemetry, and to those who know their names', () => {
     const { spec } = read('deploy/kubernetes/base/network-policy.yaml') as {
-      spec: { egress: { to?: unknown; ports: { port: number }[] }[] };
+      spec: { egress: { to?: unknown; ports: { port: number; protocol?: string }[] }[] };
     };
     const anywhere = spec.egress.filter(({ to }) => !to).flatMap(({ ports }) => ports);
     expect(anywhere.map(({ port }) => port)).toEqual(expect.arrayContaining([27017, 6379, 4318]));
+    const dns = spec.egress.filter(({ to }) => to).flatMap(({ ports }) => ports);
+    // Most names are asked for by UDP; long answers come by TCP.
+    expect(dns).toEqual(expect.arrayContaining([{ port: 53, protocol: 'UDP' }, { port: 53 }]));
+  });
+
+  it('leads callers to its pods, and to no port but the API’s', () => {
+    const { spec } = read('deploy/kubernetes/base/service.yaml') as {
+      spec: { selector: object; ports: { targetPort: string }[] };
+    };
+    expect(metadata.labels).toMatchObject(spec.selector);
+    expect(spec.ports.map(({ targetPort }) => targetPort)).toEqual(['http']);
+    const { port } = new Config();
+    expect(container.ports).toContainEqual({ name: 'http', containerPort: port });
   });
 
   it('leaves the time that shutting down takes', () => {
@@ -111,15 +134,34 @@ describe('alert rules', () => {
 });
 
 describe('Compose', () => {
-  const { markets } = (
-    read('docker-compose.yml') as {
-      services: { markets: { stop_grace_period: string; environment: object } };
-    }
-  ).services;
+  const { services } = read('docker-compose.yml') as {
+    services: Record<string, ComposeService> & { markets: ComposeServer };
+  };
+  const { markets } = services;
 
   it('leaves the time that shutting down takes', () => {
     const [, seconds] = /^(\d+)s$/.exec(markets.stop_grace_period) ?? [];
     expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
+  });
+
+  it('publishes the service alone, and on this machine alone unless told otherwise', () => {
+    const published = Object.entries(services).filter(([, { ports }]) => ports);
+    expect(published.map(([name, { ports }]) => [name, ports])).toEqual([
+      ['markets', ['${PUBLISH:-127.0.0.1:3000}:3000']],
+    ]);
+  });
+
+  it('gives the service no rights but its own: those of the operator are for commands', () => {
+    const given = Object.entries(services).map(([name, { secrets = [] }]) => [
+      name,
+      secrets.map((secret) => (typeof secret === 'string' ? secret : secret.source)),
+    ]);
+    expect(Object.fromEntries(given)).toMatchObject({
+      markets: ['service.env'],
+      cli: ['operator.env'],
+      'db-init': ['operator.env'],
+      mongo: ['mongo-root-password'],
+    });
   });
 
   it('passes on every setting but these', () => {
