@@ -39,6 +39,13 @@ describe('ChangeHistory', () => {
     expect(since(1_000)).toBeUndefined();
   });
 
+  it('does not know more for a change of unknown scopes that is noted after a later one', () => {
+    for (const second of [1_002, 1_001])
+      history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(second)));
+    expect(since(1_001)).toBeUndefined();
+    expect(since(1_002)).toEqual([]);
+  });
+
   it('begins earlier once the past is noted, unless something was dropped meanwhile', () => {
     history.note(key, 'sa', at(950));
     history.extendTo(at(900));
