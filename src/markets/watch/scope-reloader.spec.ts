@@ -51,6 +51,23 @@ it('loads a scope at once that is lost again, however often its last load had fa
   reloader.onApplicationShutdown();
 });
 
+it('tries a scope again every four seconds or sooner, however long MongoDB is away', async () => {
+  const triedAt: number[] = [];
+  const load = async () => {
+    triedAt.push(performance.now());
+    throw new Problem('database_unavailable', 'MongoDB is away.');
+  };
+  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
+  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+
+  await jest.advanceTimersByTimeAsync(120_000);
+  const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
+  // A check comes every 250 ms.
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(4_250);
+  expect(Math.min(...pauses.slice(10))).toBeGreaterThanOrEqual(4_000);
+  reloader.onApplicationShutdown();
+});
+
 it('loads a few scopes at a time, however many are missing', async () => {
   const scopes = Array.from(
     { length: 50 },
