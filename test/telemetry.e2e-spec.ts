@@ -167,6 +167,15 @@ describe('GET /metrics', () => {
     expect(after).toBe((before ?? NaN) + 1);
   });
 
+  it('counts what the service itself fails at, for which operators are called', async () => {
+    const before = valueOf(await metricsOf(service.url), 'internal_errors_total');
+    const fault = new Error('a fault of ours');
+    jest.spyOn(service.app.get(PageReader), 'read').mockRejectedValueOnce(fault);
+    await service.get('/v1/markets/market/fixture/failing').expect(500);
+    const after = valueOf(await metricsOf(service.url), 'internal_errors_total');
+    expect(after).toBe((before ?? NaN) + 1);
+  });
+
   it('has one route for all unknown paths, and no label that a caller can choose', async () => {
     const unknown = [
       '/',
@@ -415,6 +424,20 @@ describe('the log', () => {
     await ask('/nothing', 'after').expect(404);
     await logging.log.line({ requestId: 'after' });
     expect(logging.log.texts.join()).not.toMatch(/"(probe|scrape)"/);
+  });
+
+  it('tells of a probe that fails', async () => {
+    const away = await createLoggingApp({ mongodbUri: undefined });
+    try {
+      await supertest(away.url).get('/health/ready').set('X-Request-Id', 'not-ready').expect(503);
+      expect(await away.log.line({ requestId: 'not-ready' })).toMatchObject({
+        level: 'info',
+        route: '/health/ready',
+        status: 503,
+      });
+    } finally {
+      await away.app.close();
+    }
   });
 
   it('never holds a key, whatever part of a request carried it', async () => {
