@@ -60,3 +60,14 @@ it('reads no query of a request that waits, since it takes far more memory than 
   expect(received.map(({ requestId }) => requestId)).toEqual(['mine', ...Array(3)]);
   expect(received.filter(({ rawQuery }) => rawQuery)).toHaveLength(1);
 });
+
+it('begins a probe at once, whatever its query, and nothing else that begins like one', async () => {
+  const rest = ' HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n\r\n';
+  client.write(`GET /never-answered${rest}`);
+  await until(() => received.length === 1);
+  const paths = ['/health/live', '/health/ready?from=balancer', '/metrics?', '/health/live/x'];
+  for (const path of paths) newClient().write(`GET ${path}${rest}`);
+  await until(() => received.length === 1 + paths.length);
+  const begun = received.filter(({ requestId }) => requestId).map(({ url }) => url);
+  expect(begun.toSorted()).toEqual(['/never-answered', ...paths.slice(0, 3)].toSorted());
+});
