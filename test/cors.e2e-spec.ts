@@ -81,4 +81,16 @@ describe('pages of other origins', () => {
       expect(answer.headers['access-control-allow-origin']).not.toBe('https://elsewhere.example');
     });
   });
+
+  it('may ask, whichever they are, where every origin is allowed', async () => {
+    const service = await createTestApp({ corsOrigins: ['*'] });
+    try {
+      const answer = await service.get(PATH).set('Origin', ORIGIN).expect(200);
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+      const { status, headers } = await preflight(service);
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+    } finally {
+      await service.close();
+    }
+  });
 });
