@@ -576,6 +576,29 @@ it('a Redis that is away at the start keeps no server from starting', async () =
   }
 });
 
+it('a Redis that refuses its password keeps no server from starting, nor is the password logged', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      const commands = data.toString().match(/^\*\d+\r\n/gm) ?? [];
+      socket.write('-WRONGPASS invalid username-password pair\r\n'.repeat(commands.length));
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const alone = await createTestApp({ redisUrl: `redis://:s3cret@127.0.0.1:${port}` });
+  try {
+    const key = await newKey(1, alone);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(200);
+    expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
+    expect(alone.logged.join('')).toContain('WRONGPASS');
+    expect(alone.logged.join('')).not.toContain('s3cret');
+  } finally {
+    await alone.close();
+    server.close();
+  }
+});
+
 /** Names of the commands that the service sends while something is done, heartbeat and change streams apart. */
 async function sentDuring(work: () => Promise<unknown>, { database } = service): Promise<string[]> {
   const commands = await commandsDuring(database.connection, work);
