@@ -12,6 +12,7 @@ import type { Transport } from '../clients/typescript/src/transport.js';
 import { sleep } from '../clients/typescript/src/waiting.js';
 import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { Watch } from '../clients/typescript/src/watch.js';
+import { PROBLEMS } from '../src/http/problem-codes.js';
 import { until } from './until.js';
 
 afterEach(() => {
@@ -34,6 +35,33 @@ it.each(['localhost:3000', 'ftp://a', 'a', 'http://u:p@a', 'http://a?b'])(
     expect(() => new MarketsClient({ baseUrl, apiKey: 'k' })).toThrow(/^baseUrl must be /);
   },
 );
+
+it.each([
+  ['http://a', 'http://a/v1/markets/market/fixture/f'],
+  ['https://a.example/odds', 'https://a.example/odds/v1/markets/market/fixture/f'],
+  ['https://a.example/odds//', 'https://a.example/odds/v1/markets/market/fixture/f'],
+])('a client for %s asks below it', async (baseUrl, url) => {
+  const asked: unknown[] = [];
+  const fetch: typeof globalThis.fetch = async (given) => {
+    asked.push(given);
+    const headers = { 'Content-Type': 'application/json' };
+    return new Response('{"data":[]}', { headers });
+  };
+  await new MarketsClient({ baseUrl, apiKey: 'k', fetch }).byFixture('f');
+  expect(asked).toEqual([url]);
+});
+
+it('just the problems that pass by themselves are worth another try', async () => {
+  const codes = Object.keys(PROBLEMS);
+  const problems = await Promise.all(codes.map((code) => refused(code)));
+  expect(codes.filter((_code, index) => problems[index]?.isPassing)).toEqual([
+    'rate_limited',
+    'too_many_streams',
+    'database_unavailable',
+    'overloaded',
+    'database_timeout',
+  ]);
+});
 
 describe('tries beside one another', () => {
   it('go on when one finds the streams of the key taken by another of them', async () => {
@@ -165,6 +193,69 @@ describe('a watch that is refused', () => {
     ]);
     expect(asked.filter((url) => url === 'v1/markets/stream')).toHaveLength(3);
     expect(asked.length).toBeLessThanOrEqual(30);
+  });
+});
+
+describe('a watch', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  });
+
+  it('asks for its ids with its filters, and how long to gather', () => {
+    const asked: unknown[] = [];
+    const client = clientOf((url) => {
+      asked.push(url);
+      return new Promise(() => undefined);
+    });
+    const query = { fixtureId: ['f', 'g'], provider: 'Northbook' };
+    client.watch(query, { conflateMs: 500 }).close();
+    expect(asked).toEqual([
+      'http://a/v1/markets/stream?fixtureId=f&fixtureId=g&provider=Northbook&conflateMs=500',
+    ]);
+  });
+
+  it('is tried at once after each cut of a stream that went on, however many there were', async () => {
+    const triedAt: number[] = [];
+    const transport = {
+      url: () => 'http://a',
+      open: async () => {
+        triedAt.push(performance.now());
+        const body = new ReadableStream<Uint8Array>({
+          start(sender) {
+            const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
+            for (let count = 0; count < 2; count += 1) sender.enqueue(current);
+            setTimeout(() => sender.close(), 1_000);
+          },
+        });
+        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(60_000);
+    watch.close();
+    const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0) - 1_000);
+    expect(pauses.length).toBeGreaterThan(30);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
+  });
+
+  it('that has to ask says of an answer that it may be as old as the question', async () => {
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        const data = [{ fixtureId: 'f', reset: true, changed: [], removed: [] }];
+        const answer = JSON.stringify({ data, meta: { cursor: 'c', ageMs: 5 } });
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        return new Response(answer);
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    const told = (async () => {
+      for await (const event of watch) if (event.type === 'current') return event.ageMs;
+      return undefined;
+    })();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(await told).toBe(705);
   });
 });
 
