@@ -1,6 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 
 const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
 
@@ -11,6 +13,30 @@ const PROGRAM = (signal: string) => `
   handleSignals((told) => process.exit(told === '${signal}' ? 7 : 8));
   setTimeout(() => process.exit(9), 5_000);
 `;
+
+const RUN = new URL('../scripts/run.js', import.meta.url).href;
+
+/** Takes signals as npm passes them on, by a clock of its own, and prints those that are told. */
+const UNDER_NPM = `
+  let now = 0;
+  performance.now = () => now;
+  await import('${RUN}');
+  const { handleSignals } = await import('${SIGNALS_OF_THE_SERVER}');
+  handleSignals((told) => console.log(now, told));
+  for (const [at, signal] of [[0, 'SIGINT'], [200, 'SIGINT'], [210, 'SIGTERM'], [300, 'SIGINT']]) {
+    now = at;
+    process.emit(signal, signal);
+  }
+  process.exit();
+`;
+
+it('a signal that npm passes on beside the terminal is told once, a second one again', async () => {
+  // What `npm test` has built is fresh.
+  await writeFile('dist/.built', '');
+  const script = ['--input-type=module', '-e', UNDER_NPM, 'scripts/run.js', 'early-signals'];
+  const { stdout } = await promisify(execFile)(process.execPath, script);
+  expect(stdout).toBe('0 SIGINT\n210 SIGTERM\n300 SIGINT\n');
+});
 
 it.each(['SIGTERM', 'SIGINT'])(
   'a %s that comes while the server takes signals over is not lost',
