@@ -1,0 +1,61 @@
+import { expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface StreamReader {
+  readonly followStream: (options: {
+    url: string;
+    key: string;
+    signal: AbortSignal;
+    onEvent: (type: string, data: unknown) => void;
+    onWait: (why: string) => void;
+  }) => Promise<string>;
+}
+
+// As the page loads it: JavaScript, without types.
+const READER = new URL('../src/docs/live/live-stream.js', import.meta.url).href;
+
+const REFUSED = { 'Content-Type': 'application/problem+json', 'Retry-After': '0.01' };
+
+it('the live page comes back where it is refused for a while, and goes on where it was', async () => {
+  const { followStream } = (await import(READER)) as StreamReader;
+  const answers = [
+    [429, '{"detail":"Full."}'],
+    [200, 'retry: 10\nevent: current\nid: c1\ndata: {"ageMs":1}\n\n'],
+    [503, '{"detail":"Away."}'],
+    [504, '{"detail":"Slow."}'],
+    [200, 'event: current\nid: c2\ndata: {"ageMs":2}\n\n'],
+    [200, 'event: end\ndata: {"reason":"draining"}\n\n'],
+    [400, '{"detail":"No cursor."}'],
+    [200, 'event: end\ndata: {"reason":"key"}\n\n'],
+  ] as const;
+  const asked: unknown[] = [];
+  const server = createServer(({ headers }, response) => {
+    const [status, body] = answers[asked.length] ?? [500, ''];
+    asked.push(headers['last-event-id']);
+    response.writeHead(status, status === 200 ? {} : REFUSED).end(body);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const events: unknown[] = [];
+  const waits: string[] = [];
+  const refusal = await followStream({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    key: 'k',
+    signal: AbortSignal.timeout(10_000),
+    onEvent: (...event) => events.push(event.slice(0, 2)),
+    onWait: (why) => waits.push(why),
+  });
+  server.closeAllConnections();
+  server.close();
+
+  expect(refusal).toBe('Ended by the server: key');
+  expect(asked).toEqual([undefined, undefined, 'c1', 'c1', 'c1', 'c2', 'c2', undefined]);
+  expect(waits).toEqual(['Full.', '', 'Away.', 'Slow.', '', '', '']);
+  expect(events).toEqual([
+    ['current', { ageMs: 1 }],
+    ['current', { ageMs: 2 }],
+    ['end', { reason: 'draining' }],
+    ['end', { reason: 'key' }],
+  ]);
+});
