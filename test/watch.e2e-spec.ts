@@ -13,6 +13,7 @@ import type { Market } from '../src/markets/market.schema.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
+import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
@@ -616,6 +617,8 @@ describe('a stream that is refused', () => {
 
 describe('a stream ends', () => {
   it('when its key is revoked', async () => {
+    // However soon after a check that is, and though reading the key takes a while.
+    expect(service.app.get(StreamTimes).checkKeysEveryMs).toBeLessThanOrEqual(1_000);
     const keys = service.app.get(ApiKeysService);
     const { key, id } = await keys.create({ name: 'short' });
     const stream = await open(`eventId=${randomUUID()}`, {}, key);
