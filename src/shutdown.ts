@@ -11,7 +11,7 @@ import { ReadinessService } from './health/readiness.service.js';
 const STILL_LISTENING_MS = 2_000;
 
 /** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
-const LAST_ANSWER_MS = 6_000;
+const LAST_ANSWER_MS = 10_000;
 
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.

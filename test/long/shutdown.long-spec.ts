@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
+import { aMarket } from '../factories.js';
 import { testDatabaseUri } from '../mongo.js';
 import { startServer, type ServerProcess } from '../server-process.js';
+import { startProcess } from '../services.js';
+import { until } from '../until.js';
 
 /** From the signal, however long clients take to read: before those are cut off who read nothing. */
 const ENDS_WITHIN_MS = 14_000;
@@ -24,6 +29,37 @@ afterAll(() => server.stop());
 async function readiness(): Promise<number> {
   return (await fetch(`${server.url}/health/ready`)).status;
 }
+
+it('sends an answer whole though its client begins late to read it', async () => {
+  const uri = testDatabaseUri();
+  const name = 'x'.repeat(1024 * 1024);
+  const client = await MongoClient.connect(uri);
+  // More than the buffers of both ends hold.
+  const markets = Array.from({ length: 30 }, () => aMarket({ eventId: 'e', name }));
+  await client
+    .db()
+    .collection('markets')
+    .insertMany(markets as object[]);
+  await client.close();
+  const slow = await startProcess(uri);
+  try {
+    await until(async () => (await fetch(`${slow.url}/health/ready`)).status === 200);
+    const reader = connect(slow.port, '127.0.0.1');
+    reader.write(
+      `GET /v1/markets/market/provider/e?take=100 HTTP/1.1\r\nHost: a\r\nX-API-Key: ${slow.key}\r\n\r\n`,
+    );
+    await once(reader, 'readable');
+    slow.kill('SIGTERM');
+    // Two seconds before it would be cut off.
+    await delay(10_000);
+    const [head = '', body = ''] = (await text(reader)).split('\r\n\r\n');
+    expect(head).toMatch(/^HTTP\/1\.1 200 /);
+    expect(body.length).toBe(Number(/^content-length: (\d+)$/im.exec(head)?.[1]));
+    expect(await slow.exited).toBe(0);
+  } finally {
+    await slow.stop();
+  }
+}, 30_000);
 
 it('asks clients and probes to look elsewhere, and then ends', async () => {
   while ((await readiness()) !== 200) await delay(20);
