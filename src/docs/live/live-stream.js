@@ -25,10 +25,9 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
 
   /** Reads until the line ends; says how long to wait before the next try, or why there is none. */
   async function readStream() {
+    const headers = new Headers({ 'X-API-Key': key, ...(cursor && { 'Last-Event-ID': cursor }) });
     const line = new AbortController();
     let silence = setTimeout(() => line.abort(), SILENCE_MS);
-    const headers = new Headers({ 'X-API-Key': key, ...(cursor && { 'Last-Event-ID': cursor }) });
-    const cut = { done: true };
     try {
       const stopped = AbortSignal.any([signal, line.signal]);
       const response = await fetch(url, { headers, signal: stopped }).catch(() => undefined);
@@ -36,7 +35,7 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
       if (!response.ok) return await refusalOf(response);
       const events = eventsOf(response.body);
       for (;;) {
-        const { done, value: event } = await events.next().catch(() => cut);
+        const { done, value: event } = await events.next().catch(() => ({ done: true }));
         if (done) return {};
         clearTimeout(silence);
         silence = setTimeout(() => line.abort(), SILENCE_MS);
