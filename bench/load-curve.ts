@@ -21,12 +21,12 @@ const OVERLOADED_MS = 250;
 /** So has one that refuses so many. */
 const OVERLOADED_SHARE = 0.01;
 
-const WARM_UP = { seconds: 3, atLeast: 3_000, seed: 1 };
+const WARM_UP_REQUESTS = 3_000;
 
 /** Raises the rate for each server until it can't keep up. */
 export async function measureLoadCurve(
   database: SeededDatabase,
-  { seconds }: Pace,
+  { warmUpSeconds, seconds }: Pace,
   say: (line: string) => void,
 ): Promise<CurvePoint[]> {
   const client = new LoadClient(database);
@@ -35,7 +35,8 @@ export async function measureLoadCurve(
     for (const contender of ['service', 'bare driver'] as const) {
       await withLoad(database, scenario, contender, async (server) => {
         const load = { workload: scenario.workload, conditional: false };
-        await client.run(server, { ...load, ...WARM_UP });
+        const warmUp = { seconds: warmUpSeconds, atLeast: WARM_UP_REQUESTS, seed: 1 };
+        await client.run(server, { ...load, ...warmUp });
         for (const rate of RATES) {
           const found = await client.run(server, { ...load, rate, seconds, seed: rate });
           const { p50, p99, failedShare } = found;
