@@ -73,6 +73,14 @@ it('a database can have a name of 63 bytes', () => {
   expect(loadConfig({ MONGODB_URI: mongodbUri })).toMatchObject({ mongodbUri });
 });
 
+it.each(['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile'])('%s must be there', (option) => {
+  const uriWith = (path: string) => `mongodb://127.0.0.1/odds?tls=true&${option}=${path}`;
+  expect(loadConfig({ MONGODB_URI: uriWith('package.json') })).toHaveProperty('mongodbUri');
+  expect(() => loadConfig({ MONGODB_URI: uriWith('nowhere.pem') })).toThrow(
+    new Error('Bad settings:\n  MONGODB_URI must name TLS files that can be read'),
+  );
+});
+
 it.each(['a b', '300.1.1.1', '[::1]', 'http://host', '-host', 'host:80'])(
   'HOST is not %s',
   (host) => {

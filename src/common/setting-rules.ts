@@ -1,4 +1,5 @@
 import { MongoClient } from 'mongodb';
+import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
@@ -46,13 +47,26 @@ export function mongodbUri(text: string): string {
   } catch {
     throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
   }
-  const { dbName } = client.options;
+  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options;
   if (NOT_IN_DATABASE_NAMES.test(dbName) || Buffer.byteLength(dbName) > DATABASE_NAME_BYTES) {
     throw new SettingFault(
       'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces',
     );
   }
+  // The driver reads them when it connects, and would tell of a server that can't be reached.
+  if (![tlsCAFile, tlsCRLFile, tlsCertificateKeyFile].every(isAbsentOrReadable)) {
+    throw new SettingFault('must name TLS files that can be read');
+  }
   return text;
+}
+
+function isAbsentOrReadable(path: string | undefined): boolean {
+  try {
+    if (path) accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function redisUrl(text: string): string {
