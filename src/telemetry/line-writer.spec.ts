@@ -73,6 +73,17 @@ it('goes on when the reader is gone', async () => {
   }).not.toThrow();
 });
 
+it('begins a new line when one was cut', async () => {
+  const log = new LineWriter(writer);
+  for (let index = 0; index < MANY; index += 1) log.write(line(index));
+  log.flushSync();
+  closeSync(reader);
+  log.flushSync();
+  reader = openSync(join(folder, 'pipe'), constants.O_RDONLY | constants.O_NONBLOCK);
+  log.write('and on\n');
+  expect(await readAll()).toMatch(/\nand on\n$/);
+});
+
 it('says how many lines were lost once somebody reads again', async () => {
   const log = new LineWriter(writer);
   const big = `${'x'.repeat(1024 * 1024 - 1)}\n`;

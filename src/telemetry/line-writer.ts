@@ -63,7 +63,8 @@ export class LineWriter implements DestinationStream {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
       // The reader is gone or the disk is full: no reason to stop serving. Later lines are tried again.
       this.offered = Buffer.alloc(0);
-      this.waiting = '';
+      // A full disk may have cut a line.
+      this.waiting = '\n';
       return true;
     }
   }
