@@ -36,6 +36,15 @@ describe('what a secondary must have', () => {
     expect(least()).toEqual(at(1_000));
   });
 
+  it('is the newest write, where what was known a second ago came before a silence', () => {
+    jest.advanceTimersByTime(5_000);
+    readAfterTime.advance(signed(at(1_005)));
+    expect(readAfterTime.minimumForSecondaries(at(1_005), true)).toEqual(at(1_005));
+    jest.advanceTimersByTime(1_100);
+    readAfterTime.advance(signed(at(1_006)));
+    expect(readAfterTime.minimumForSecondaries(at(1_006), true)).toEqual(at(1_005));
+  });
+
   it('is what a primary wrote last, while a secondary knows one, though no secondary has it', () => {
     readAfterTime.advance(signed(at(1_001)));
     jest.advanceTimersByTime(1_200);

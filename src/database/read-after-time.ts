@@ -35,11 +35,14 @@ interface Mark {
 export class ReadAfterTime {
   private marks: Mark[] = [];
   private lastHeardAt = -Infinity;
+  /** What was heard earlier came before a gap, or from too few servers: it may have been old. */
+  private knownSince = -Infinity;
 
   /** Some server has told this time; none in the answers of a standalone server. */
   advance(clusterTime: ClusterTime | undefined): void {
     if (!clusterTime) return;
     const now = performance.now();
+    if (now - this.lastHeardAt > SILENT_MAX_MS) this.beginAnew();
     this.lastHeardAt = now;
     const last = this.marks.at(-1);
     if (last && !clusterTime.clusterTime.greaterThan(last.clusterTime.clusterTime)) return;
@@ -49,6 +52,11 @@ export class ReadAfterTime {
     while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
   }
 
+  /** To be called when so many servers are heard again that they know what was written. */
+  beginAnew(): void {
+    this.knownSince = performance.now();
+  }
+
   /** The newest time of all, signed: what servers need to believe it. */
   get newest(): ClusterTime | undefined {
     return this.marks.at(-1)?.clusterTime;
@@ -56,8 +64,8 @@ export class ReadAfterTime {
 
   /** The newest time that was known at a recent moment of the monotonic clock; if none was, the newest of all. */
   knownAt(at: number): Timestamp | undefined {
-    const mark = this.marks.findLast(({ heardAt }) => heardAt <= at) ?? this.marks.at(-1);
-    return mark?.clusterTime.clusterTime;
+    const earlier = this.marks.findLast(({ heardAt }) => heardAt <= at && at >= this.knownSince);
+    return (earlier ?? this.marks.at(-1))?.clusterTime.clusterTime;
   }
 
   /**

@@ -1,24 +1,28 @@
-import { expect, it } from '@jest/globals';
-import type { MongoClient } from 'mongodb';
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { Timestamp, type MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import { Topology } from './topology.js';
 
+/** A secondary without priority. */
+const PASSIVE = 'passive';
+
 /** What the driver's monitors know of a set with so many members, of which these are reached. */
-function topologyOf(members: number, reached: readonly string[]): Topology {
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+function descriptionOf(members: number, reached: readonly string[]) {
   const allHosts = Array.from({ length: members }, (_, index) => `member-${index}`);
+  const passives = allHosts.filter((_, index) => reached[index] === PASSIVE);
   const servers = new Map(
     allHosts.map((address, index) => {
-      const type = reached[index] ?? 'Unknown';
+      const type = reached[index]?.replace(PASSIVE, 'RSSecondary') ?? 'Unknown';
       const isWritable = type === 'RSPrimary' || type === 'Standalone';
-      return [address, { address, allHosts, type, isWritable, primary: 'member-0' }];
+      return [address, { address, allHosts, passives, type, isWritable, primary: 'member-0' }];
     }),
   );
-  client.emit('topologyDescriptionChanged', { newDescription: { servers } });
-  return topology;
+  return { newDescription: { servers } };
 }
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 it.each([
   { members: 3, reached: ['RSPrimary'], readable: true },
@@ -27,12 +31,43 @@ it.each([
   { members: 3, reached: ['RSSecondary', 'RSSecondary'], readable: true },
   { members: 3, reached: ['RSSecondary', 'RSArbiter'], readable: true },
   { members: 3, reached: ['RSArbiter', 'RSArbiter'], readable: false },
-  { members: 2, reached: ['RSSecondary'], readable: true },
+  // The other may have a majority, with a hidden member.
+  { members: 2, reached: ['RSSecondary'], readable: false },
+  { members: 4, reached: ['RSSecondary', 'RSSecondary'], readable: false },
   { members: 5, reached: ['RSSecondary', 'RSSecondary'], readable: false },
+  // Those without priority may have no vote.
+  { members: 5, reached: ['RSSecondary', PASSIVE, PASSIVE], readable: false },
+  { members: 5, reached: ['RSSecondary', 'RSSecondary', 'RSSecondary'], readable: true },
   { members: 1, reached: ['Standalone'], readable: true },
   { members: 1, reached: [], readable: false },
-])('of $members members $reached can be read: $readable', ({ members, reached, readable }) => {
-  expect(topologyOf(members, reached).readable).toBe(readable);
+])('of $members members $reached can be read: $readable', (each) => {
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  const { members, reached, readable } = each;
+  client.emit('topologyDescriptionChanged', descriptionOf(members, reached));
+  expect(topology.readable).toBe(readable);
+});
+
+it('knows little of what was written while a minority alone was reached', () => {
+  jest.useFakeTimers();
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  const hear = (t: number) => {
+    const clusterTime = new Timestamp({ t, i: 1 });
+    const reply = { $clusterTime: { clusterTime } };
+    client.emit('serverHeartbeatSucceeded', { connectionId: 'member-0', reply });
+  };
+  client.emit('topologyDescriptionChanged', descriptionOf(3, ['RSSecondary']));
+  for (let times = 0; times < 10; times += 1) {
+    jest.advanceTimersByTime(500);
+    hear(1_000);
+  }
+  hear(1_005);
+  client.emit('topologyDescriptionChanged', descriptionOf(3, ['RSSecondary', 'RSSecondary']));
+  const newestOf = new Timestamp({ t: 1_005, i: 1 });
+  expect(topology.readAfterTime.minimumForSecondaries(newestOf, true)).toEqual(newestOf);
 });
 
 it('knows of a primary that one secondary alone names', () => {
@@ -41,7 +76,7 @@ it('knows of a primary that one secondary alone names', () => {
   topology.follow(client as MongoClient);
   const named = ['a:1', null].map((primary, index) => [
     `member-${index}`,
-    { type: 'RSSecondary', primary },
+    { type: 'RSSecondary', primary, allHosts: [], passives: [] },
   ]);
   const servers = new Map(named as [string, object][]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });

@@ -31,8 +31,10 @@ export class Topology {
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
-      if (this.readable) this.lastReadableAt = performance.now();
+      const wasReadable = this.readable;
+      if (wasReadable) this.lastReadableAt = performance.now();
       this.servers = [...newDescription.servers.values()];
+      if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       this.isRefused ||= this.servers.some(({ error }) => isAuthenticationFailure(error));
     });
     client.on('connectionReady', () => {
@@ -51,12 +53,21 @@ export class Topology {
 
   /** Whether some server can be read. */
   get readable(): boolean {
-    return this.hasPrimary || (this.secondaries.length > 0 && this.hasHalfOfMembers);
+    return this.hasPrimary || (this.secondaries.length > 0 && this.hasMajority);
   }
 
   /** Whether some server can be read, or could a moment ago: the driver may find it again. */
   get mayBeReadable(): boolean {
     return this.readable || performance.now() - this.lastReadableAt < FORGOTTEN_FOR_MS;
+  }
+
+  /** Whether no server is known but secondaries, which prove nothing of what a primary writes. */
+  get hasOnlySecondaries(): boolean {
+    return this.secondaries.length > 0 && this.secondaries.length === this.servers.length;
+  }
+
+  get isSharded(): boolean {
+    return this.servers.some(({ type }) => type === 'Mongos');
   }
 
   /** Whether a read can be of one point in time: not on a standalone server, nor before MongoDB 5.0. */
@@ -79,11 +90,16 @@ export class Topology {
     return this.secondaries.some(({ primary }) => primary !== null);
   }
 
-  /** With fewer, a primary that we can't see may have a majority, and acknowledge what these don't know. */
-  private get hasHalfOfMembers(): boolean {
+  /**
+   * More members that surely vote must be reached than are away: a primary that we can't see may have a majority, and
+   * acknowledge what these don't know. One without priority may have no vote, and a hidden one may be away besides.
+   */
+  private get hasMajority(): boolean {
     const members = Math.max(...this.secondaries.map(({ allHosts }) => allHosts.length));
     const reached = this.servers.filter(({ type }) => type === SECONDARY || type === ARBITER);
-    return 2 * reached.length >= members;
+    const passives = this.secondaries.flatMap((server) => server.passives);
+    const voting = reached.filter(({ address }) => !passives.includes(address));
+    return voting.length > members - reached.length;
   }
 
   private get secondaries(): ServerDescription[] {
