@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { MongoClient, type Collection } from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
-import { setFailCommand, timesFailed } from '../../test/mongo-admin.js';
+import { onMember, setFailCommand, timesFailed } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
+import { Config } from '../config.js';
+import { Database } from '../database/database.js';
 import { databaseName } from '../database/driver-options.js';
-import type { ChangeFeed } from './change-feed.js';
+import { ChangeFeed } from './change-feed.js';
 import { changeBatches } from './change-stream.js';
 import type { Commit } from './change.js';
 
@@ -238,6 +240,25 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await setFailCommand(mongod, 'off');
     await until(() => recorder.commits.length === 1);
     expect(recorder.timesForgotten).toBe(1);
+  });
+
+  it('is late where it is told by a secondary alone, which may be cut off from the primary', async () => {
+    const config = { ...new Config(), mongodbUri: mongod.memberUri() };
+    const database = new Database(config);
+    const direct = new ChangeFeed(config, database);
+    direct.listen('things', new Recorder());
+    try {
+      await database.connectEventually();
+      direct.onApplicationBootstrap();
+      await until(() => direct.ageMs < FRESH_MS);
+      const stepDown = { replSetStepDown: 60, force: true };
+      await onMember(mongod, 0, (member) => member.db('admin').command(stepDown));
+      await until(() => direct.standing.state === 'late' && direct.ageMs > 2 * FRESH_MS);
+      expect(direct.blindBecause).toBeUndefined();
+    } finally {
+      await direct.onApplicationShutdown();
+      await database.onApplicationShutdown();
+    }
   });
 
   it('begins anew where MongoDB says that its stream can not go on', async () => {

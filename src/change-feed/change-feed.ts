@@ -149,7 +149,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     if (!pending) this.resumeToken = resumeToken;
     this.position = pending ? new Timestamp(pending.subtract(1)) : streamAt;
     this.progress.reached(this.position, operationTime);
-    if (!clusterTime) return;
+    if (!clusterTime || this.database.topology.hasOnlySecondaries) return;
     this.progress.mark(clusterTime.clusterTime, askedAt);
     this.database.topology.readAfterTime.advance(clusterTime);
   }
