@@ -6,7 +6,13 @@ import { aMarket, store } from './factories.js';
 import { leastOf } from './least.js';
 import { LOOKUPS } from './lookups.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { everyValueOf, lookupsIn, monitored, readsDuring } from './mongo-commands.js';
+import {
+  commandsDuring,
+  everyValueOf,
+  lookupsIn,
+  monitored,
+  readsDuring,
+} from './mongo-commands.js';
 import { sendTogether } from './raw-http.js';
 import { until } from './until.js';
 
@@ -89,6 +95,15 @@ describe('what a look-up asks of MongoDB', () => {
         expect([filter, total(plans, 'docsExamined')]).toEqual([filter, TAKE]);
       }
       await markets.dropIndex(name);
+    });
+
+    it('has a full page of 100 with the first reply', async () => {
+      const commands = await commandsDuring(service.database.connection, () =>
+        service.get(`${route}/${SCOPE}?take=100`).expect(200),
+      );
+      const names = commands.map(({ commandName }) => commandName);
+      expect(names).toContain('aggregate');
+      expect(names).not.toContain('getMore');
     });
 
     it('takes no more than the pages when several are asked for together', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MongoClient } from 'mongodb';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -36,6 +37,23 @@ describe('behind what says that it is a mongos', () => {
     const { text } = await service.getOpen('/metrics').expect(200);
     expect(text).toMatch(/^markets_cache_hits_total 0$/m);
     expect(text).toMatch(/^markets_cache_misses_total 3$/m);
+  });
+
+  it('a page has what was written past that mongos', async () => {
+    const market = aMarket();
+    await store(service.database.connection, market);
+    const path = `/v1/markets/market/fixture/${market.fixtureId}`;
+    const client = await MongoClient.connect(testDatabaseUri());
+    const markets = client.db(service.database.connection.name).collection('markets');
+    try {
+      for (const name of ['first', 'second']) {
+        await markets.updateOne({ marketId: market.marketId }, { $set: { name } });
+        const { body } = await service.get(path).expect(200);
+        expect(body.data).toEqual([expect.objectContaining({ name })]);
+      }
+    } finally {
+      await client.close();
+    }
   });
 
   it('the feed is blind, and db status says why', async () => {

@@ -24,7 +24,7 @@ export class ReadAttempt {
     private readonly db: Db,
     private readonly options: CommandOptions,
     private readonly serverDeadline: number,
-    private readonly topology: Pick<Topology, 'hasSnapshots' | 'readAfterTime'>,
+    private readonly topology: Pick<Topology, 'hasSnapshots' | 'isSharded' | 'readAfterTime'>,
   ) {}
 
   get isOfPrimary(): boolean {
@@ -52,8 +52,8 @@ export class ReadAttempt {
 
   /** All that a command finds, however many replies of at most 16 MB it takes. */
   async rows(command: Document): Promise<Document[]> {
-    if (!this.isOfPrimary) {
-      // The driver's cursor stays with the secondary that it began with.
+    if (!this.isOfPrimary || this.topology.isSharded) {
+      // The driver's cursor stays with the secondary or the mongos that it began with.
       return this.db.runCursorCommand(this.withReadOptions(command), this.options).toArray();
     }
     const { cursor } = await this.command(command);
@@ -80,7 +80,9 @@ export class ReadAttempt {
     }
     // It ends with the session. Its write concern is named, since a connection string may say what no transaction takes.
     const writeConcern = { w: 1 };
-    session.startTransaction({ readConcern: { level: 'local' }, writeConcern, readPreference });
+    // Without a snapshot each shard would give its own state.
+    const readConcern = { level: this.topology.isSharded ? 'snapshot' : 'local' } as const;
+    session.startTransaction({ readConcern, writeConcern, readPreference });
     return this.rows(command);
   }
 

@@ -27,6 +27,9 @@ const SNAPSHOT_BEHIND_MS = 150;
 /** After a snapshot that was too old, none is asked for during this time. Milliseconds. */
 const WITHOUT_SNAPSHOTS_MS = 200;
 
+/** A full page and its total. With one more in a batch, MongoDB sees that there is no more, and closes its cursor. */
+const ROWS_MAX = TAKE_MAX + 1;
+
 /** A total order that never changes, so that pages neither overlap nor skip. */
 const IN_ORDER: PipelineStage.Sort = { $sort: { _id: 1 } };
 
@@ -58,15 +61,18 @@ export class StoredPages {
     attempt: ReadAttempt,
   ): Promise<StoredPage[] | undefined> {
     const now = performance.now();
-    const { hasSnapshots, readAfterTime } = this.database.topology;
+    const { hasSnapshots, isSharded, readAfterTime } = this.database.topology;
     if (!hasSnapshots || !attempt.isOfPrimary || now < this.withoutSnapshotsUntil) return undefined;
     const due = readAfterTime.knownAt(now - SNAPSHOT_BEHIND_MS);
     try {
+      const after = isSharded
+        ? { afterClusterTime: await this.timeOfShards(lookups, attempt) }
+        : {};
       const { cursor } = await attempt.command({
         aggregate: MARKETS,
         pipeline: this.pagesAndTotals(lookups),
-        cursor: { batchSize: lookups.length * (TAKE_MAX + 1) },
-        readConcern: { level: 'snapshot' },
+        cursor: { batchSize: lookups.length * ROWS_MAX + 1 },
+        readConcern: { level: 'snapshot', ...after },
       });
       if (!isBefore(cursor.atClusterTime, due)) {
         const pages = pagesOf(await attempt.restOf(cursor), lookups.length);
@@ -79,6 +85,14 @@ export class StoredPages {
       if (!passesSoon(error)) throw error;
     }
     return undefined;
+  }
+
+  /** A mongos reads the snapshot of the time that it has heard of: a short read makes it hear the shards that matter. */
+  private async timeOfShards(lookups: readonly Lookup[], attempt: ReadAttempt): Promise<Timestamp> {
+    const filter = { $or: lookups.map(({ match }) => match.$match) };
+    const find = { find: MARKETS, filter, projection: { _id: 1 }, limit: 1, singleBatch: true };
+    const reply = await attempt.command(find);
+    return reply['$clusterTime'].clusterTime;
   }
 
   /** The page and the total of each look-up. Indexes give order and count, so that only pages are fetched. */
@@ -106,7 +120,7 @@ export class StoredPages {
         { $unwind: '$rows' },
         { $replaceRoot: { newRoot: '$rows' } },
       ],
-      cursor: { batchSize: TAKE_MAX + 1 },
+      cursor: { batchSize: ROWS_MAX + 1 },
     };
     // The total is the last row.
     const rows = await attempt.rowsOfOneState(command, (read) => read.at(-1)?.['itemCount'] ?? 0);
