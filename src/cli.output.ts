@@ -8,7 +8,7 @@ type Output = NodeJS.WriteStream & { readonly fd: number };
 
 const { stdout, stderr } = process;
 
-// Each write tells its own failure.
+// Who writes handles the failure.
 for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 
 /** Writes a text whole. Who awaits it never gets ahead of a slow reader. */
@@ -40,7 +40,8 @@ export async function print(result: Result, json: boolean): Promise<void> {
  */
 export async function deliver(result: Result, json: boolean, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  if (isNullDevice(stdout)) throw new CommandFailure('stdout leads nowhere: nobody would see it');
+  if (isNullDevice(stdout))
+    throw new CommandFailure('stdout leads nowhere: nobody would see the key');
   const stopped = once(signal, 'abort').then(() => signal.throwIfAborted());
   const written = writeWhole(stdout, rendered(result, json)).catch((error: unknown) => {
     throw unwritten(error);

@@ -69,7 +69,7 @@ export class Config {
   /** Origins whose pages may call the API, separated by commas; `*` for all. Unset: none. */
   @Env('CORS_ORIGINS', origins) readonly corsOrigins: readonly string[] | undefined = undefined;
 
-  /** Memory for remembered markets and answers, in MiB; 0: off. */
+  /** Memory for cached markets and answers, in MiB; 0: off. */
   @Env('CACHE_MAX_MB', wholeNumber(0, 1_000_000)) readonly cacheMaxMb: number = 64;
 
   /** Streams of changes that may be open at a time, for keys without a number of their own. */
@@ -81,7 +81,7 @@ export class Config {
   /** Memory for events and fixtures that are watched, beside CACHE_MAX_MB, in MiB. */
   @Env('WATCH_MAX_MB', wholeNumber(1, 1_000_000)) readonly watchMaxMb: number = 128;
 
-  /** What is logged: this level and the graver ones. */
+  /** What is logged: this level and the more severe ones. */
   @Env('LOG_LEVEL', oneOf(...LOG_LEVELS)) readonly logLevel: LogLevel = 'info';
 
   /** How a log line looks; unset: pretty on a terminal, else json. */

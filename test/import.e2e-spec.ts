@@ -740,7 +740,7 @@ describe('markets import', () => {
         report: counts({ read: 2, inserted: 1, rejected: 1 }),
       });
       expect(stderr).toMatch(/\nerror: \/dev\/full can't be written: ENOSPC[^\n]*\n$/);
-      expect(stderr).not.toContain('waited for');
+      expect(stderr).not.toContain('Waiting for MongoDB');
       expect(await storedMarkets(good)).toHaveLength(1);
     },
   );

@@ -64,7 +64,7 @@ export class RedisCounter implements OnApplicationShutdown {
       return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
     } catch (error) {
       this.note(error);
-      // One that answers too slowly is connected anew: until then nobody waits for it.
+      // A connection that answers too slowly is made anew: until then requests are counted here.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
       if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
       return this.own.add(id, points);

@@ -14,5 +14,5 @@ export interface StoredApiKey extends Omit<Caller, 'id'> {
   readonly rotatedFrom?: string;
 }
 
-/** All of a record but what comes from the key itself. */
+/** A record without what comes from the key itself. */
 export type KeyFields = Omit<StoredApiKey, '_id' | 'hash'>;

@@ -51,7 +51,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** How far it has got, and how far the majority of the members. */
   progress = new Progress();
 
-  /** Why nothing is told at present, or nothing. */
+  /** Why no changes are told at present; undefined while they are. */
   blindBecause: string | undefined = NOT_STARTED;
 
   /** Every commit up to this cluster time has been told. */

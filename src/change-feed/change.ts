@@ -8,7 +8,7 @@ export type DocumentChange = {
   readonly before?: Document;
 } & (
   | { readonly kind: 'stored'; readonly document: Document }
-  /** Nobody kept how it looks now, but the new values of some of its fields are known. */
+  /** An update without a post-image: only the new values of the changed fields are known. */
   | { readonly kind: 'altered'; readonly fields: Document }
   | { readonly kind: 'deleted' }
 );

@@ -18,7 +18,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
   private newest: WholeCommit | undefined;
-  /** Of its events but the first: most commits have no other, and MongoDB bounds its size. */
+  /** The size of its events but the first, which MongoDB bounds; most commits have no other. */
   private bytes = 0;
 
   /** The cluster time of a commit that may not be whole yet. */

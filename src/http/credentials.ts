@@ -28,7 +28,7 @@ const SHARED = 6;
 
 /**
  * Whether a text from a request may hold a key, or part of the secret of one that came with the request: nothing
- * shows it then. The work grows with the text's length times the keys': ask for short texts alone.
+ * shows it then. It costs the length of the text times that of the keys: ask for short texts alone.
  */
 export function mayHoldKey(text: string, request: ApiRequest): boolean {
   const { inQuery, inHeader } = credentialsOf(request);

@@ -14,7 +14,7 @@ export const SERVER_OPTIONS: ServerOptions = {
 
 /** Bounds under load: what can't be served soon is refused at once. Times in milliseconds. */
 export const HTTP_LIMITS = {
-  /** Requests in flight at a time. More would only wait for one of MongoDB's connections, of which there are fewer. */
+  /** Requests in flight at a time. More would mostly wait for one of MongoDB's connections, of which there are fewer. */
   inFlight: 48,
   /** Requests that may wait besides, however slow the service is. */
   queueMin: 64,

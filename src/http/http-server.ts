@@ -20,7 +20,7 @@ const BACKLOG = 4_096;
 /** The files that Swagger UI loads; source maps and the like are not served. */
 const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
 
-/** Express for Nest, on HTTP servers that bound what waits, what is unread, and how clients are refused. */
+/** Express for Nest, on HTTP servers with a bounded queue, which cut clients that do not read and refuse with problems. */
 export class HttpServerAdapter extends ExpressAdapter {
   /** Set to false when shutting down: every answer then closes its connection, those under way included. */
   keepsConnections = true;

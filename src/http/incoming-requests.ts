@@ -10,7 +10,7 @@ import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
 import { findRoute } from './routes.js';
 
-/** So many times as many requests may come as may wait on a connection: Node keeps them all until it is closed. */
+/** A connection that sends this many times more requests ahead than may wait is closed: Node keeps them all. */
 const CUT_OFF_AT = 100;
 
 /** Made once, since making it takes longer than sending it. */

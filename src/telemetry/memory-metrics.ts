@@ -9,11 +9,8 @@ import { Metrics } from './metrics.js';
 export class MemoryMetrics {
   constructor(metrics: Metrics, cache: MarketCache, feed: ChangeFeed) {
     metrics.gauges({
-      markets_cache_bytes: ['Memory held by remembered markets.', () => cache.bytes],
-      markets_cache_scopes: [
-        'Events and fixtures whose markets are remembered.',
-        () => cache.count,
-      ],
+      markets_cache_bytes: ['Memory held by cached markets.', () => cache.bytes],
+      markets_cache_scopes: ['Events and fixtures whose markets are cached.', () => cache.count],
       change_feed_up: [
         '1 while the change feed tells what changes in MongoDB, else 0.',
         () => Number(feed.blindBecause === undefined),

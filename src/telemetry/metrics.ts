@@ -34,7 +34,7 @@ export class Metrics {
   );
   readonly rateLimited = this.counter(
     'rate_limited_requests_total',
-    'Requests answered 429, by whose limit they ran into.',
+    'Requests answered 429 `rate_limited`, by whose limit they ran into.',
     ['limit'],
   );
   readonly shed = this.counter(

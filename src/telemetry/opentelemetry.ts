@@ -1,4 +1,4 @@
-/** Only who traces needs the first and the last: they are not installed with the service. */
+/** The first and the last are installed only by those who trace. */
 const PACKAGES = ['sdk-node', 'api', 'instrumentation-mongodb'] as const;
 
 /** Its types are always here, since prom-client brings the package. */

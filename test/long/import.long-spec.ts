@@ -77,7 +77,7 @@ describe('markets import', () => {
       child.kill('SIGTERM');
 
       const { code, stdout, stderr } = await ended;
-      expect(stderr).toMatch(/^MongoDB is waited for: .+\n$/);
+      expect(stderr).toMatch(/^Waiting for MongoDB: .+\n$/);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({ read: 3_000, rejected: 0 });
     } finally {

@@ -187,7 +187,7 @@ export type ChangesMeta = {
      */
     cursor: string;
     /**
-     * Everything written earlier than so many milliseconds before the answer is in it.
+     * All that was written more than so many milliseconds ago is in the answer.
      */
     ageMs: number;
 };

@@ -74,7 +74,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     return this.#closing.signal.aborted ? 'closed' : this.#standing;
   }
 
-  /** Everything written earlier than so many milliseconds ago is in the maps. */
+  /** All that was written more than so many milliseconds ago is in the maps. */
   get ageMs(): number {
     return performance.now() - this.#currentAsOf;
   }

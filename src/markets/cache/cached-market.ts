@@ -11,7 +11,7 @@ export interface CachedMarket {
   readonly json: string;
   /** What the filters look at. */
   readonly filtered: Readonly<Record<string, unknown>>;
-  /** Since this cluster time, as far as is known, what filters look at has not changed. */
+  /** What the filters look at has been the same at least since this cluster time. */
   readonly filteredSince: Timestamp;
   /** What it takes in memory, about. */
   readonly bytes: number;

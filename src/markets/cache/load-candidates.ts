@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { REPLACEMENT_CHARACTER } from './id-order.js';
 
 /**
- * A scope is loaded when it is asked for so often, each time this soon after the last: loading one costs
- * many times a page, and of look-ups all over the database some come a second time by chance.
+ * A scope is loaded when it is asked for the third time, each within a minute of the last. To load one costs as much as
+ * many pages, and of look-ups all over the database some come a second time by chance.
  */
 const LOADED_AT_ASK = 3;
 const NOTED_FOR_MS = 60_000;
@@ -11,7 +11,7 @@ const NOTED_FOR_MS = 60_000;
 /** The usual size of a scope: it is counted how often scopes are asked for, as many as would fit into memory. */
 const USUAL_SCOPE_KB = 48;
 
-/** Noted in the place of how often a scope was asked for. */
+/** Noted in place of a count. */
 const UNFIT = -1;
 
 /** Which scopes are worth loading: asked for again, and fit for memory as far as is known. */

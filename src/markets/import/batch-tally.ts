@@ -19,7 +19,7 @@ export class BatchTally {
   readonly counts = { inserted: 0, updated: 0, unchanged: 0 };
   readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
 
-  /** @param outcome of the market: of several records that change it, one may insert it, and the others update it */
+  /** @param outcome of the market: if it was inserted, its first change counts as that, and the others as updates */
   count({ entries, changes }: MarketEntries, outcome: keyof BatchTally['counts']): void {
     const changed = outcome === 'unchanged' ? 0 : changes;
     this.counts.unchanged += entries.length - changed;

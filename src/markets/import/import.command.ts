@@ -5,7 +5,7 @@ import { isAmong, STDIN } from './files.js';
 import type { RunOptions } from './run-import.js';
 
 const NOTES = `
-FILE is NDJSON or one JSON array, gzipped or not: its content tells. A record holds the fields of a market
+FILE is NDJSON or one JSON array, gzipped or not: its content decides. A record holds the fields of a market
 without _id; createdAt and updatedAt are optional. Markets are told apart by provider, eventId and marketId;
 those that are stored already, equal in all else, are left alone. In an array, the line of a record is the
 one on which it starts. Good records are in even when others are rejected. A run that was stopped can be

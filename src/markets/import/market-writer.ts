@@ -45,8 +45,8 @@ export class MarketWriter {
       else (before ? known : missing).push(market);
     }
     known.push(...(await this.insert(missing, tally)));
-    // MongoDB tells how many markets of a bulk write it changed, not which. So those with as many changes are written
-    // together, and the counts are right whichever it changed.
+    // MongoDB tells how many markets of a bulk write it changed, not which. So markets with the same number of changes
+    // are written together, and the counts are right whichever it changed.
     for (const alike of groupBy(known, ({ changes }) => String(changes)).values()) {
       await this.change(alike, tally);
     }

@@ -21,7 +21,7 @@ it('writes again what the network has cut, and says once that it waits', async (
   for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(undefined));
   const { signal } = new AbortController();
   await expect(onceMongodbIsThere(work, signal, progress)).resolves.toBe('written');
-  expect(said).toEqual(['MongoDB is waited for: refused or cut']);
+  expect(said).toEqual(['Waiting for MongoDB: refused or cut']);
 });
 
 it('does not write again what MongoDB refuses', async () => {

@@ -17,7 +17,7 @@ export async function onceMongodbIsThere<T>(
       return await work();
     } catch (error) {
       if (!isAway(error) || signal.aborted) throw error;
-      if (isFirst) await progress.say(`MongoDB is waited for: ${messageOf(error)}`);
+      if (isFirst) await progress.say(`Waiting for MongoDB: ${messageOf(error)}`);
       await delay(TRY_AGAIN_AFTER_MS);
     }
   }

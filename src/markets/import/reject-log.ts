@@ -25,7 +25,7 @@ export class RejectLog {
   open(): void {
     if (this.path === undefined) return;
     try {
-      // Each write tells its own failure.
+      // `add` and `close` handle the failure.
       this.stream = openForWriting(this.path).on('error', () => undefined);
     } catch (error) {
       throw this.failure(error);

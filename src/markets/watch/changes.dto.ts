@@ -41,7 +41,7 @@ export class ChangesMeta {
   readonly cursor!: string;
 
   @ApiProperty({
-    description: 'Everything written earlier than so many milliseconds before the answer is in it.',
+    description: 'All that was written more than so many milliseconds ago is in the answer.',
     type: 'integer',
     minimum: 0,
     example: 12,

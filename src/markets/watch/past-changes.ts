@@ -85,7 +85,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
       await this.noteBetween(run, secondsBefore(until, seconds), begin);
     } catch (error) {
       if (run !== this.run) return;
-      this.logger.warn({ err: error }, `What changed ${seconds} s ago is not known`);
+      this.logger.warn({ err: error }, `The changes of the last ${seconds} s could not be read`);
     }
   }
 

@@ -24,6 +24,6 @@ export interface StreamContext {
 export interface StreamObserver {
   opened(): void;
   ended(reason: StreamEnd): void;
-  /** @param waitedMs how long the first of the commits waited in this process */
-  written(commits: number, waitedMs: number): void;
+  /** @param waitedMs how long the first of the changes waited in this process */
+  written(changes: number, waitedMs: number): void;
 }

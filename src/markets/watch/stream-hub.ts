@@ -70,7 +70,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     this.refuseTooMany(caller);
     const unavailable = await this.opening.open(question);
     if (unavailable) throw unavailable;
-    // Whoever has left since would hold its place for ever: its response is closed already.
+    // Of a client that has left, `close` comes no more, and its stream would be counted for ever.
     if (response.closed || request.socket.destroyed) return;
     const { watch, since } = question;
     // Others may have been opened meanwhile.

@@ -2,7 +2,7 @@ import type { Timestamp } from 'mongodb';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
-/** Commits that the client has not been told yet. */
+/** Changes that the client has not been told yet. */
 interface Pending {
   /** The client knows everything up to it. */
   readonly position: Timestamp | undefined;

@@ -2,7 +2,7 @@ import { scopeKey, type Scope } from '../scope.js';
 
 /** Who watches scopes. */
 export interface ScopeWatcher {
-  /** Told of each commit to a scope, when it could not be kept current, and when it is in memory again. */
+  /** Told of each change to a scope, when it could not be kept current, and when it is in memory again. */
   markNew(): void;
   /** A scope has grown too large. */
   end(reason: 'size'): void;

@@ -35,7 +35,7 @@ export class WatchedScopes implements ScopeOwner {
     return this.watched.has(key) ? this.live.get(key) : undefined;
   }
 
-  /** Notes that scopes are asked for, so that they are kept for a while, and dropped after all others. */
+  /** Notes that scopes are asked for: they are kept for a while, and dropped after all others. */
   lease(scopes: readonly Scope[]): WatchedScope[] {
     const leasedUntil = performance.now() + LEASE_MS;
     return scopes.map((scope) => {
