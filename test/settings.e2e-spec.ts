@@ -73,6 +73,17 @@ it('a database can have a name of 63 bytes', () => {
   expect(loadConfig({ MONGODB_URI: mongodbUri })).toMatchObject({ mongodbUri });
 });
 
+it.each([
+  'mongodb://a/odds\n',
+  ' mongodb://a/odds',
+  'mongodb://a/odds#2',
+  'mongodb://a/?appName=my odds',
+])('a connection string has neither white space nor a #: %j', (uri) => {
+  expect(() => loadConfig({ MONGODB_URI: uri })).toThrow(
+    'Bad settings:\n  MONGODB_URI must have no line break, no space and no #',
+  );
+});
+
 it.each(['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile'])('%s must be there', (option) => {
   const uriWith = (path: string) => `mongodb://127.0.0.1/odds?tls=true&${option}=${path}`;
   expect(loadConfig({ MONGODB_URI: uriWith('package.json') })).toHaveProperty('mongodbUri');

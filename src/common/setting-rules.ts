@@ -35,11 +35,18 @@ export function host(text: string): string {
   throw new SettingFault('must be an IP address or the name of a host');
 }
 
+/** Readers of URLs disagree about these: one cuts there, another goes on. */
+function refuseUnescaped(text: string): void {
+  if (!/[\s#]/.test(text)) return;
+  throw new SettingFault('must have no line break, no space and no # (escaped: %20, %23)');
+}
+
 /** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
 const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
 const DATABASE_NAME_BYTES = 63;
 
 export function mongodbUri(text: string): string {
+  refuseUnescaped(text);
   let client: MongoClient;
   try {
     // The driver's own parser decides; nothing connects before `connect()`.

@@ -12,9 +12,12 @@ it.each([
   expect(new MongoClient(uri).db().databaseName).toBe(name);
 });
 
-it.each(['mongodb://a', 'mongodb://a/', 'mongodb://a/?replicaSet=rs0', 'mongodb+srv://a.example'])(
-  'the database of %s is the default',
-  (uri) => {
-    expect(databaseName(uri)).toBe('markets-odds');
-  },
-);
+it.each([
+  'mongodb://a',
+  'mongodb://a/',
+  'mongodb://a/?replicaSet=rs0',
+  'mongodb://a?appName=odds/live',
+  'mongodb+srv://a.example',
+])('the database of %s is the default', (uri) => {
+  expect(databaseName(uri)).toBe('markets-odds');
+});

@@ -30,7 +30,7 @@ export const DRIVER_OPTIONS = {
 
 /** The database that a connection string names, or the default. */
 export function databaseName(uri: string): string {
-  const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(uri)?.[1];
+  const path = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]+)/.exec(uri)?.[1];
   return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
 }
 
