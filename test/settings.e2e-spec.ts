@@ -115,12 +115,23 @@ it.each(['redis://host', 'rediss://:secret@host:6380/', 'redis://host/15?family=
   },
 );
 
-it.each(['host:6379', 'http://host', 'redis://', 'redis://host/odds', 'redis://host/0/1'])(
-  'REDIS_URL is not %s',
-  (url) => {
-    expect(() => loadConfig({ REDIS_URL: url })).toThrow('REDIS_URL must be a Redis URL');
-  },
-);
+it.each([
+  'host:6379',
+  'http://host',
+  'redis://',
+  'redis://host/odds',
+  'redis://host/0/1',
+  'redis://:100%@host',
+  'redis://%FF:secret@host',
+  'redis://host?sentinels=x',
+  'redis://host?family=6&db=1',
+])('REDIS_URL is not %s', (url) => {
+  expect(() => loadConfig({ REDIS_URL: url })).toThrow('REDIS_URL must be a Redis URL');
+});
+
+it.each([' redis://host', 'redis://host\n', 'redis://host#1'])('REDIS_URL is not %j', (url) => {
+  expect(() => loadConfig({ REDIS_URL: url })).toThrow('REDIS_URL must have no line break');
+});
 
 it.each([
   ['a slash in the password', 'mongodb://punter:s3/cret@host/odds'],

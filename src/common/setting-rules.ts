@@ -77,10 +77,20 @@ function isAbsentOrReadable(path: string | undefined): boolean {
 }
 
 export function redisUrl(text: string): string {
-  const { protocol, hostname, pathname = '' } = URL.canParse(text) ? new URL(text) : {};
-  const isRedis = protocol === 'redis:' || protocol === 'rediss:';
-  if (hostname && isRedis && /^(\/\d*)?$/.test(pathname)) return text;
-  throw new SettingFault('must be a Redis URL, such as redis://host:6379/0 or rediss://host');
+  refuseUnescaped(text);
+  try {
+    const { protocol, username, password, hostname, pathname, searchParams } = new URL(text);
+    decodeURIComponent(`${username}:${password}`);
+    const isRedis = protocol === 'redis:' || protocol === 'rediss:';
+    // The client would take any other parameter for an option of its own.
+    const isPlain = [...searchParams.keys()].every((name) => name === 'family');
+    if (hostname && isRedis && isPlain && /^(\/\d*)?$/.test(pathname)) return text;
+  } catch {
+    // It is no URL, or its user or password is not escaped.
+  }
+  throw new SettingFault(
+    'must be a Redis URL, such as redis://host:6379/0 or rediss://host (escaped: % is %25)',
+  );
 }
 
 /** No part of an origin can be `*`: browsers send whole ones, which are compared as they are. */
