@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const STAMP = 'dist/.built';
@@ -13,8 +13,13 @@ const INPUTS = [
 
 const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Builds when a source is newer than the last build, so that commands start at once. */
+/** Builds when a source is newer than the last build; where nothing that builds is installed, what was built is taken. */
 export function buildIfStale() {
+  if (!existsSync('node_modules/.bin/nest')) {
+    if (existsSync('dist/main.js')) return;
+    console.error('It is not built yet, and what builds it is not installed: npm ci --include=dev');
+    process.exit(1);
+  }
   const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
   if (Math.max(...[...INPUTS, ...sources].map(changedAt)) < changedAt(STAMP)) return;
   const startedAt = new Date();
