@@ -50,7 +50,7 @@ async function start(): Promise<void> {
     if (!embedded) return;
     await prepareDemo(app);
     if (config.demoFeed) void moveDemoPrices(app);
-    process.stdout.write(welcome(port));
+    process.stdout.write(welcome(host, port));
   } catch (error) {
     // What it has closed fails the rest of the start.
     if (shutdown?.aborted) return;

@@ -3,5 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { welcome } from './welcome.js';
 
 it('is what README.md shows', async () => {
-  expect(await readFile('README.md', 'utf8')).toContain(welcome(3000).trim());
+  expect(await readFile('README.md', 'utf8')).toContain(welcome('0.0.0.0', 3000).trim());
+});
+
+it.each([
+  ['::', 'localhost'],
+  ['127.0.0.1', 'localhost'],
+  ['::1', 'localhost'],
+  ['127.0.0.2', '127.0.0.2'],
+  ['odds.example.com', 'odds.example.com'],
+  ['2001:db8::1', '[2001:db8::1]'],
+])('names the host that is listened on: %s', (host, named) => {
+  expect(welcome(host, 3000)).toContain(`'http://${named}:3000/v1/markets/`);
 });

@@ -1,8 +1,13 @@
+import { isIPv6 } from 'node:net';
 import { DEMO_KEY } from '../api-keys/demo-key.js';
 
+/** Listened on by these, the service answers to `localhost`. */
+const HERE = new Set(['0.0.0.0', '::', '127.0.0.1', '::1']);
+
 /** What a developer sees after the first start: where to look, and a line that answers with odds. */
-export function welcome(port: number): string {
-  const base = `http://localhost:${port}`;
+export function welcome(host: string, port: number): string {
+  const name = HERE.has(host) ? 'localhost' : host;
+  const base = `http://${isIPv6(name) ? `[${name}]` : name}:${port}`;
   return `
   Live board  ${base}/docs/live
   Swagger UI  ${base}/docs
