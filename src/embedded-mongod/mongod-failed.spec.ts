@@ -13,3 +13,17 @@ it('tells what mongod said, though the last line of its log is cut', () => {
   );
   expect(failed.isAlreadyInUse).toBe(true);
 });
+
+it('tells of a full disk, and nothing twice', () => {
+  const detail = { msg: '__posix_file_write: WiredTiger.wt', error_str: 'No space left on device' };
+  const line = { s: 'E', msg: 'WiredTiger error message', attr: { error: 28, message: detail } };
+  const log = [
+    JSON.stringify(line),
+    JSON.stringify(line),
+    ' ',
+    '{"s":"F","msg":"Fatal assertion"}',
+  ];
+  expect(new MongodFailed(log).message).toBe(
+    'mongod did not start: No space left on device; Fatal assertion',
+  );
+});

@@ -2,9 +2,8 @@
 export class MongodFailed extends Error {
   /** @param log what mongod and its guard have written */
   constructor(log: readonly string[]) {
-    super(
-      `mongod did not start: ${log.map(complaint).filter(Boolean).join('; ') || 'no reason given'}`,
-    );
+    const complaints = new Set(log.map((line) => complaint(line).trim()).filter(Boolean));
+    super(`mongod did not start: ${[...complaints].join('; ') || 'no reason given'}`);
   }
 
   /** Whether another mongod has the data path, or has just taken the port that was free a moment ago. */
@@ -17,7 +16,7 @@ export class MongodFailed extends Error {
 interface LogLine {
   readonly s: string;
   readonly msg: string;
-  readonly attr?: { readonly error?: unknown; readonly message?: unknown };
+  readonly attr?: { readonly error?: unknown; readonly message?: { readonly error_str?: unknown } };
 }
 
 /** What a line of mongod's log complains about; empty for the many lines that don't. */
@@ -25,8 +24,8 @@ function complaint(line: string): string {
   try {
     const { s, msg, attr }: LogLine = JSON.parse(line);
     if (s !== 'E' && s !== 'F') return '';
-    const detail = attr?.error ?? attr?.message;
-    return typeof detail === 'string' ? detail : msg;
+    const details = [attr?.error, attr?.message, attr?.message?.error_str];
+    return details.find((detail) => typeof detail === 'string') ?? msg;
   } catch {
     // It is no line of its log, or one that was cut by its end.
     return line;
