@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Progress } from './progress.js';
 
+const HIDE_CURSOR = '\u001b[?25l';
+const SHOW_CURSOR = '\u001b[?25h';
+
 const { isTTY } = process.stderr;
 
 beforeEach(() => {
@@ -30,6 +33,16 @@ it('tells now and then how many records of a second were read, and nothing while
   ]);
 });
 
+function onTerminal(): { text: string } {
+  process.stderr.isTTY = true;
+  const written = { text: '' };
+  jest.spyOn(process.stderr, 'write').mockImplementation((piece) => {
+    written.text += String(piece);
+    return true;
+  });
+  return written;
+}
+
 it.each([
   [
     'how much is left, where the length is known',
@@ -38,15 +51,21 @@ it.each([
   ],
   ['how much has come, where it is not', 0, /1 MB \| 100 records, 100\/s \| \ds/],
 ])('shows on a terminal %s', (_what, totalBytes, shown) => {
-  process.stderr.isTTY = true;
-  let text = '';
-  jest.spyOn(process.stderr, 'write').mockImplementation((piece) => {
-    text += String(piece);
-    return true;
-  });
+  const written = onTerminal();
   const progress = new Progress(totalBytes, async () => undefined);
   progress.update(1_000_000, 100);
   jest.advanceTimersByTime(1_500);
   progress.stop();
-  expect(text).toMatch(shown);
+  expect(written.text).toMatch(shown);
+});
+
+it('gives a terminal its cursor back where the process ends at once', () => {
+  const written = onTerminal();
+  const progress = new Progress(0, async () => undefined);
+  progress.update(1_000_000, 100);
+  expect(written.text).toContain(HIDE_CURSOR);
+  expect(written.text).not.toContain(SHOW_CURSOR);
+  process.emit('exit', 1);
+  expect(written.text).toContain(SHOW_CURSOR);
+  progress.stop();
 });

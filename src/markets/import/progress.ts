@@ -27,6 +27,8 @@ export class Progress {
       before = read;
     }, everyMs).unref();
     this.bar?.start(totalBytes, 0, this.figures);
+    // A second signal ends the process at once: the terminal has its cursor back even so.
+    process.once('exit', () => this.bar?.stop());
   }
 
   update(bytes: number, read: number): void {
