@@ -33,7 +33,7 @@ export class CommandFailure extends Error {}
 /** Columns under a heading, for people. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0),
   );
   const line = (row: readonly string[]) =>
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
