@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
@@ -503,6 +503,23 @@ it('a fault that nobody caught ends the process, though there is more to do', ()
     timeout: 15_000,
   });
   expect({ status, stdout }).toEqual({ status: 1, stdout: 'unhandledRejection lost\n' });
+});
+
+it('a log for people holds nothing up while nobody reads it', async () => {
+  const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
+  const script = `
+    import { createLogger } from '${built}';
+    const logger = createLogger({ logLevel: 'info', logFormat: 'pretty' });
+    for (let count = 0; count < 1_000; count += 1) logger.info('x'.repeat(1_000));
+    setTimeout(() => process.stderr.write('goes on'), 20);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    expect(String(await once(child.stderr, 'data', { signal }))).toBe('goes on');
+    expect(String(await once(child.stdout, 'data', { signal }))).toMatch(/INFO.*: .*x{1000}/);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 describe('while MongoDB is away', () => {

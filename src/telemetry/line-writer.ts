@@ -25,7 +25,11 @@ export class LineWriter implements DestinationStream {
   private nextOffer: NodeJS.Timeout | undefined;
   private lost = 0;
 
-  constructor(private readonly fd: number) {
+  /** @param form what is written of a line */
+  constructor(
+    private readonly fd: number,
+    private readonly form: (line: string) => string = String,
+  ) {
     process.once('exit', () => this.flushSync());
   }
 
@@ -34,7 +38,7 @@ export class LineWriter implements DestinationStream {
       this.lost += 1;
       return;
     }
-    this.waiting += line;
+    this.waiting += this.form(line);
     this.nextOffer ??= this.offerSoon();
   }
 
@@ -74,7 +78,7 @@ export class LineWriter implements DestinationStream {
     this.waiting = '';
     if (this.lost > 0 && this.offered.length > 0) {
       const msg = `${this.lost} lines of the log were lost: nobody read them`;
-      this.waiting = `${JSON.stringify({ level: 'warn', time: new Date(), msg })}\n`;
+      this.waiting = this.form(`${JSON.stringify({ level: 'warn', time: new Date(), msg })}\n`);
       this.lost = 0;
     }
     return this.offered.length > 0;

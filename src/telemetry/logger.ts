@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { PinoPretty } from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import type { Config, LogLevel } from '../config.js';
 import { redact } from './redact.js';
 import { LineWriter } from './line-writer.js';
@@ -24,9 +24,9 @@ export function createLogger(
 }
 
 function openStdout(format: Config['logFormat']): DestinationStream {
-  if (format === 'pretty') return PinoPretty({ sync: true, singleLine: true });
+  const form = format === 'pretty' ? prettyFactory({ singleLine: true }) : undefined;
   // Asked for `stdout` once, Node takes care that a pipe does not block.
-  return new LineWriter(process.stdout.fd);
+  return new LineWriter(process.stdout.fd, form);
 }
 
 /** A fault that nobody caught, a rejected promise among them: one line in the log, then exit 1. */
