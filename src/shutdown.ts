@@ -13,6 +13,9 @@ const STILL_LISTENING_MS = 2_000;
 /** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
 
+/** What hangs is left by then, so that all is over within 15 s; an embedded mongod, which has a journal, is killed. */
+const LAST_MS = 13_500;
+
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
  * A second signal exits at once.
@@ -27,9 +30,7 @@ export function shutDownOnSignal(
     if (begun.signal.aborted) process.exit(1);
     begun.abort();
     new Logger('Shutdown').log(`${signal}: finishing what is under way`);
-    void shutDown(app)
-      .then(last)
-      .then(() => process.exit(0));
+    void Promise.race([shutDown(app).then(last), delay(LAST_MS)]).then(() => process.exit(0));
   });
   return begun.signal;
 }

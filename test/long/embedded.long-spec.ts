@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
 import { demoMarkets } from '../../src/demo/demo-markets.js';
 import { openEmbedded } from '../../src/embedded-mongod/embedded.js';
@@ -24,6 +24,7 @@ import {
   User,
 } from '../embedded-processes.js';
 import { runCli } from '../run-cli.js';
+import { startServer } from '../server-process.js';
 import { until } from '../until.js';
 
 ownDataPaths();
@@ -89,6 +90,25 @@ describe('a data path that somebody else uses', () => {
     );
     expect(isAlive(mongod.pid)).toBe(true);
   });
+});
+
+it('the server ends within 15 s though its mongod hangs and a client does not read', async () => {
+  const server = await startServer({ EMBEDDED_DB_PATH: folder });
+  const unread = connect(server.port, '127.0.0.1').on('error', () => undefined);
+  try {
+    await until(() => server.stdout.some((line) => line.includes('Try it')));
+    // More than the buffers of both ends hold.
+    unread.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
+    await once(unread, 'readable');
+    process.kill(await mongodPid(), 'SIGSTOP');
+    const began = performance.now();
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(15_000);
+  } finally {
+    unread.destroy();
+    await server.stop();
+  }
 });
 
 describe('npm start', () => {
