@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { addKeysCommands } from '../src/api-keys/keys.commands.js';
 import { CommandFailure, type CommandContext } from '../src/common/command.js';
-import { newConnection, openConnection } from '../src/database/connection.js';
 import { createTestApp, type TestApp } from './app.js';
 
 const DAY_MS = 86_400_000;
@@ -204,21 +202,6 @@ it('keys list tells a key without limits from one with the default ones', async 
   const { id } = await create('--rate-limit', '0', '--streams', '0');
   const { text } = await run('list');
   expect(text.split('\n').find((line) => line.startsWith(id))).toMatch(/never\s+0\s+0$/);
-});
-
-it('keys are written to the majority, whatever the connection string says', async () => {
-  const url = new URL(service.config.mongodbUri ?? '');
-  url.searchParams.set('w', '0');
-  const connection = await openConnection(newConnection(), url.href, { minPoolSize: 0 });
-  try {
-    const keys = new ApiKeysService(connection);
-    const { id } = await keys.create({ name: 'Punter Ltd' });
-    const issued = await keys.rotate(id, { overlapMs: DAY_MS });
-    expect(await keys.revoke(id)).toMatchObject({ rotatedTo: issued.id });
-    expect((await keys.list()).map((each) => each._id)).toContain(issued.id);
-  } finally {
-    await connection.close();
-  }
 });
 
 async function endOf(id: string): Promise<number> {

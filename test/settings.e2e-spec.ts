@@ -84,6 +84,12 @@ it.each([
   );
 });
 
+it('writes must be acknowledged', () => {
+  const uri = 'mongodb://127.0.0.1/odds';
+  expect(loadConfig({ MONGODB_URI: `${uri}?w=1` })).toHaveProperty('mongodbUri');
+  expect(() => loadConfig({ MONGODB_URI: `${uri}?w=0` })).toThrow('MONGODB_URI must not have w=0');
+});
+
 it.each(['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile'])('%s must be there', (option) => {
   const uriWith = (path: string) => `mongodb://127.0.0.1/odds?tls=true&${option}=${path}`;
   expect(loadConfig({ MONGODB_URI: uriWith('package.json') })).toHaveProperty('mongodbUri');

@@ -11,10 +11,6 @@ import type { KeyFields, StoredApiKey } from './stored-api-key.js';
 /** Ids are compared exactly, whatever the collection's own collation is. */
 const EXACT = { collation: EXACT_COLLATION };
 
-/** Whoever is told of a write can rely on it, whatever the connection string says. */
-const KEPT = { writeConcern: { w: 'majority' } } as const;
-const EXACT_AND_KEPT = { ...EXACT, ...KEPT };
-
 export interface NewKey extends Omit<Caller, 'id'> {
   readonly expiresInMs?: number;
 }
@@ -47,7 +43,7 @@ export class ApiKeysService {
   /** Ends a key for good; one revoked before keeps its time. */
   async revoke(id: string): Promise<StoredApiKey> {
     const active = { _id: id, revokedAt: null };
-    await this.records.updateOne(active, { $set: { revokedAt: new Date() } }, EXACT_AND_KEPT);
+    await this.records.updateOne(active, { $set: { revokedAt: new Date() } }, EXACT);
     return this.find(id);
   }
 
@@ -65,7 +61,7 @@ export class ApiKeysService {
       { _id: id, revokedAt: null, rotatedTo: null },
       // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
       [{ $set: { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } } }],
-      EXACT_AND_KEPT,
+      EXACT,
     );
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
@@ -79,7 +75,7 @@ export class ApiKeysService {
     await this.records.updateOne(
       { _id: keyIdOf(DEMO_KEY) },
       { $setOnInsert: { name: 'demo', hash: hashKey(DEMO_KEY), createdAt: new Date() } },
-      { ...EXACT_AND_KEPT, upsert: true },
+      { ...EXACT, upsert: true },
     );
   }
 
@@ -92,7 +88,7 @@ export class ApiKeysService {
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
-    await this.records.insertOne(record, { ...KEPT, ignoreUndefined: true });
+    await this.records.insertOne(record, { ignoreUndefined: true });
     try {
       await show?.(issued);
     } catch (error) {
@@ -104,7 +100,7 @@ export class ApiKeysService {
 
   private async deleteUnseenKey(id: string): Promise<void> {
     try {
-      await this.records.deleteOne({ _id: id }, EXACT_AND_KEPT);
+      await this.records.deleteOne({ _id: id }, EXACT);
     } catch (error) {
       throw new CommandFailure(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
         cause: error,

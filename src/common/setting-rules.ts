@@ -54,10 +54,15 @@ export function mongodbUri(text: string): string {
   } catch {
     throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
   }
-  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options;
+  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, writeConcern } = client.options;
   if (NOT_IN_DATABASE_NAMES.test(dbName) || Buffer.byteLength(dbName) > DATABASE_NAME_BYTES) {
     throw new SettingFault(
       'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces',
+    );
+  }
+  if (writeConcern?.w === 0) {
+    throw new SettingFault(
+      'must not have w=0: nobody would know whether a key was stored or revoked',
     );
   }
   // The driver reads them when it connects, and would tell of a server that can't be reached.
