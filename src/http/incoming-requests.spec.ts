@@ -10,14 +10,16 @@ import { IncomingRequests } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
 
 let received: ApiRequest[];
+let closed: Set<ApiRequest>;
 let server: Server;
 let client: Socket;
 
 beforeEach(async () => {
   received = [];
+  closed = new Set();
   const incoming = new IncomingRequests(() => undefined, {
     limits: { ...HTTP_LIMITS, inFlight: 1 },
-    observer: { closed: () => undefined, refused: () => undefined },
+    observer: { closed: (request) => void closed.add(request), refused: () => undefined },
     cors: undefined,
   });
   const messages = messageClasses(express(), () => undefined);
@@ -70,4 +72,16 @@ it('begins a probe at once, whatever its query, and nothing else that begins lik
   await until(() => received.length === 1 + paths.length);
   const begun = received.filter(({ requestId }) => requestId).map(({ url }) => url);
   expect(begun.toSorted()).toEqual(['/never-answered', ...paths.slice(0, 3)].toSorted());
+});
+
+it('tells of a client that left while it waited by the id of its request', async () => {
+  client.write('GET /never-answered HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => received.length === 1);
+  const leaving = newClient();
+  leaving.write('GET /x HTTP/1.1\r\nHost: x\r\nX-Request-Id: waiting\r\n\r\n');
+  await until(() => received.length === 2);
+  leaving.destroy();
+  const [, waiting] = received;
+  await until(() => waiting !== undefined && closed.has(waiting));
+  expect(waiting?.requestId).toBe('waiting');
 });
