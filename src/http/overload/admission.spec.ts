@@ -15,14 +15,15 @@ afterEach(() => {
 
 /** One place, which is taken by who is never answered. */
 function full() {
-  const refuse = jest.fn<RequestListener>();
-  const admission = new Admission({ ...HTTP_LIMITS, inFlight: 1 }, () => undefined, refuse);
-  const ask = () => {
+  const [serve, refuse] = [jest.fn<RequestListener>(), jest.fn<RequestListener>()];
+  const admission = new Admission({ ...HTTP_LIMITS, inFlight: 1 }, serve, refuse);
+  const ask = (writable = true) => {
     const response = { once: () => response } as unknown as Response;
-    admission.admit({ startedAt: performance.now() } as Request, response);
+    admission.admit({ startedAt: performance.now(), socket: { writable } } as Request, response);
+    return response;
   };
-  ask();
-  return { ask, refuse };
+  const first = ask();
+  return { admission, ask, first, refuse, serve };
 }
 
 it('refuses who has waited too long, each time that there is too much to do', () => {
@@ -46,4 +47,13 @@ it('refuses everybody in time who waits, though nobody comes any more', () => {
   expect(refuse).toHaveBeenCalledTimes(1);
   jest.advanceTimersByTime(300);
   expect(refuse).toHaveBeenCalledTimes(3);
+});
+
+it('begins nothing for who has left while he waited, but the next one', () => {
+  const { admission, ask, first, serve } = full();
+  ask(false);
+  const waiting = ask();
+  admission.over(first);
+  jest.advanceTimersByTime(100);
+  expect(serve.mock.calls.map(([, response]) => response)).toEqual([first, waiting]);
 });
