@@ -153,6 +153,17 @@ it('keeps idle connections for longer than balancers do, which would send on one
   expect(headers.get('keep-alive')).toBe('timeout=65');
 });
 
+it.each([
+  [417, 'Host: x\r\nExpect: x\r\n'],
+  [400, 'Host: x\r\nHost: y\r\n'],
+])(
+  'closes a connection after a %i to what a proxy may have read otherwise',
+  async (status, head) => {
+    const [answer] = await sendRaw(service.port, `GET /nothing HTTP/1.1\r\n${head}\r\n`);
+    expect([answer?.status, ...headersOf(answer, 'connection')]).toEqual([status, 'close']);
+  },
+);
+
 it('answers 408 to each of many that time out together', async () => {
   // Those who are slow before it have been answered.
   await Promise.allSettled(slow);
