@@ -56,6 +56,12 @@ describe('With ADMIN_PORT', () => {
     expect(await ask(adminPort, path, 'POST')).toEqual(NOT_FOUND);
   });
 
+  it('is at no other address than HOST, as PORT is not', async () => {
+    for (const port of [service.port, adminPort]) {
+      await expect(fetch(`http://127.0.0.2:${port}/health/live`)).rejects.toThrow('fetch failed');
+    }
+  });
+
   it('what callers are answered from memory is not there', async () => {
     const path = '/v1/markets/market/fixture/remembered';
     await until(async () => {
