@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { Config, loadConfig, settings } from '../src/config.js';
 import { readCommitted } from './committed.js';
+import { ServerProcess } from './server-process.js';
 
 interface Documented {
   readonly variable: string;
@@ -148,6 +149,13 @@ it.each([
   expect(() => loadConfig({ MONGODB_URI: uri })).toThrow(
     new Error(`Bad settings:\n  MONGODB_URI ${rule}`),
   );
+});
+
+it('a server says what is wrong with its settings on stderr, where no log is read, and fails', async () => {
+  const server = ServerProcess.spawn({ PORT: 'x' });
+  expect(await server.exited).toBe(1);
+  expect(server.stdout).toEqual([]);
+  expect(server.stderr).toEqual(['Bad settings:', '  PORT must be a whole number from 0 to 65535']);
 });
 
 /** The settings in the order of their declaration, with their comments. */
