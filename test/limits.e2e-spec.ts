@@ -362,6 +362,22 @@ describe('refused keys from one address', () => {
     }
   });
 
+  it('are counted by the address that the proxy saw, whatever its client claims to be', async () => {
+    const { mongodbUri } = service.config;
+    const behind = await createTestApp({ mongodbUri, authFailuresPerMinute: 2, trustProxy: 1 });
+    const claiming = (address: string) => {
+      const headers = { 'X-Forwarded-For': `${address}, 192.0.2.1` };
+      return ask(generateKey(), FIXTURE, { headers }, behind);
+    };
+    try {
+      const answers: number[] = [];
+      for (const host of [1, 2, 3]) answers.push((await claiming(`198.51.100.${host}`)).status);
+      expect(answers).toEqual([401, 401, 429]);
+    } finally {
+      await behind.close();
+    }
+  });
+
   it('end with the minute', async () => {
     await useUp();
     expect((await askStrict(generateKey())).status).toBe(429);
