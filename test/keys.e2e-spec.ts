@@ -372,6 +372,8 @@ describe('checking a key', () => {
     expect(queries).toBe(1);
     jest.spyOn(performance, 'now').mockImplementation(() => from + 3_000);
     for (const key of inUse) expect(verifier.recall(key)).toMatchObject({ name: 'test' });
+    // And so on, as long as they are in use.
+    await until(() => inUse.every((key) => readAt(key) > from + 1_500));
   });
 
   it('forgets what it is told to, and what a query under way will bring', async () => {
