@@ -87,6 +87,15 @@ describe('keys create', () => {
   });
 
   it.each([
+    ['45s', 45_000],
+    ['30m', 1_800_000],
+    ['12h', DAY_MS / 2],
+  ])('takes an end after %s', async (duration, ms) => {
+    const { createdAt, expiresAt } = await create('--expires-in', duration);
+    expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(ms);
+  });
+
+  it.each([
     ['no name', []],
     ['an empty name', ['--name', ' ']],
     ['a control character in the name', ['--name', 'a\u001b[2Jb']],
