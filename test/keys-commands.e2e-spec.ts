@@ -95,6 +95,11 @@ describe('keys create', () => {
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(ms);
   });
 
+  it('takes a name of 100 characters', async () => {
+    const name = 'a'.repeat(100);
+    expect((await run('create', '--name', name)).json).toMatchObject({ name });
+  });
+
   it.each([
     ['no name', []],
     ['an empty name', ['--name', ' ']],
@@ -119,7 +124,7 @@ describe('keys list', () => {
     expect(json).toContainEqual(
       expect.objectContaining({ id, name: 'Punter Ltd', state: 'active', rateLimit: 7 }),
     );
-    expect(text).toMatch(new RegExp(`^${id}  Punter Ltd  active  \\S+  never  +7  +3$`, 'm'));
+    expect(text).toMatch(new RegExp(`^${id}  Punter Ltd +active  \\S+  never  +7  +3$`, 'm'));
     for (const shown of [JSON.stringify(json), text]) {
       expect(shown).not.toContain(key.slice(17, 49));
       expect(shown).not.toContain(hashKey(key));
