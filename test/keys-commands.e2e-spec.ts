@@ -118,6 +118,13 @@ describe('keys create', () => {
 });
 
 describe('keys list', () => {
+  it('has the newest key last', async () => {
+    const ids: string[] = [];
+    for (let made = 0; made < 6; made += 1) ids.push((await create()).id);
+    const { json } = await run<Shown[]>('list');
+    expect(json.map(({ id }) => id).filter((id) => ids.includes(id))).toEqual(ids);
+  });
+
   it('shows every key and no secret', async () => {
     const { id, key } = await create('--rate-limit', '7', '--streams', '3');
     const { json, text } = await run('list');
