@@ -634,6 +634,16 @@ describe('markets import', () => {
     });
   });
 
+  it('fails where nobody opens the FIFO that the rejects should go to, in place of waiting', async () => {
+    const fifo = join(folder, randomUUID());
+    execFileSync('mkfifo', [fifo]);
+    const { code, stderr } = await runImport(['-', '--rejects', fifo], ndjson({}));
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(`^error: ${fifo} can't be written: ENXIO`),
+    });
+  });
+
   it('tells each reject to a slow reader, and the final error last', async () => {
     const child = startCli(['markets', 'import', '-'], { env: { MONGODB_URI: uri } });
     child.stdin.end('{}\n'.repeat(3_000));
