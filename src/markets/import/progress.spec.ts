@@ -69,3 +69,18 @@ it('gives a terminal its cursor back where the process ends at once', () => {
   expect(written.text).toContain(SHOW_CURSOR);
   progress.stop();
 });
+
+it('clears the bar for a message, which would run into it', async () => {
+  process.stderr.isTTY = true;
+  const written: string[] = [];
+  jest
+    .spyOn(process.stderr, 'write')
+    .mockImplementation((piece) => written.push(String(piece)) > 0);
+  const progress = new Progress(2_000_000, async (message) => void written.push(message));
+  await progress.say('a reject');
+  progress.stop();
+  expect(written.slice(0, written.indexOf('a reject') + 1).slice(-2)).toEqual([
+    '\r\u001b[K',
+    'a reject',
+  ]);
+});
