@@ -2,6 +2,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import { FRESH_FOR_MS } from '../change-feed/progress.js';
 import type { Database } from '../database/database.js';
+import { overloaded } from '../http/problem.js';
 import { ReadinessService } from './readiness.service.js';
 
 afterEach(() => {
@@ -31,6 +32,12 @@ it('asks MongoDB once for all who ask in a short while, and anew after it', asyn
   jest.advanceTimersByTime(250);
   await expect(readiness.check()).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(read).toHaveBeenCalledTimes(2);
+});
+
+it('is ready while there is too much to do: the others would have its load, too', async () => {
+  const database = { read: () => Promise.reject(overloaded()) } as unknown as Database;
+  const readiness = new ReadinessService(database, {} as ChangeFeed);
+  await expect(readiness.check()).resolves.toBeUndefined();
 });
 
 it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
