@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, Timestamp, type CreateCollectionOptions, type Db } from 'mongodb';
+import { newConnection, openConnection } from '../src/database/connection.js';
 import { databaseStatus } from '../src/db-admin/status.js';
+import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner } from './factories.js';
@@ -42,6 +44,20 @@ describe('a collection of markets that is not as the service makes it', () => {
     const { changeFeed } = await databaseStatus(database.connection);
     const reason = 'MongoDB tells no changes of markets, which is a view';
     expect(changeFeed).toEqual({ on: false, reason });
+  });
+
+  it('is not followed where the keys are a view, and db status says so', async () => {
+    await db.createCollection('api_keys', { viewOn: 'others' });
+    const connection = newConnection();
+    connection.model(Market.name, MarketSchema);
+    await openConnection(connection, mongodbUri, { minPoolSize: 0 });
+    try {
+      const { changeFeed } = await databaseStatus(connection);
+      const reason = 'MongoDB tells no changes of api_keys, which is a view';
+      expect(changeFeed).toEqual({ on: false, reason });
+    } finally {
+      await connection.close(true);
+    }
   });
 
   it('is no reason to ask MongoDB for a cursor of the future', async () => {
