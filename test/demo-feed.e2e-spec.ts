@@ -4,6 +4,7 @@ import type { Model } from 'mongoose';
 import { moveDemoPrices } from '../src/demo/demo-feed.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { demoMarkets, type DemoMarket as Stored } from '../src/demo/demo-markets.js';
+import { prepareDemo } from '../src/demo/prepare-demo.js';
 import { Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
@@ -74,6 +75,21 @@ it('goes on when MongoDB was away', async () => {
   await until(() => find.mock.calls.length > 1);
   const updatedAt = { $gt: new Date() };
   await until(async () => (await countMoved({ updatedAt })) > 0);
+});
+
+it('begins with all markets or none: a start that fails under way leaves nothing behind', async () => {
+  await end();
+  const markets = collection();
+  await markets.deleteMany();
+  const insert = markets.insertMany.bind(markets);
+  jest.spyOn(markets, 'insertMany').mockImplementationOnce(async (...args) => {
+    await insert(...args);
+    throw new Error('killed');
+  });
+  await expect(prepareDemo(service.app)).rejects.toThrow('killed');
+  expect(await stored()).toEqual([]);
+  await prepareDemo(service.app);
+  expect(await stored()).toEqual(records);
 });
 
 function isPrelive({ marketMoment }: Stored): boolean {
