@@ -82,8 +82,10 @@ describe('the embedded MongoDB', () => {
     starts.mockImplementationOnce((options) => start({ ...options, port }));
     try {
       const options = { path: folder, name: 'a command', shared: false };
-      await (await openEmbedded(options, () => undefined)).close();
+      const said: string[] = [];
+      await (await openEmbedded(options, (line) => said.push(line))).close();
       expect(starts).toHaveBeenCalledTimes(2);
+      expect(said).toEqual([]);
     } finally {
       jest.restoreAllMocks();
       other.close();
