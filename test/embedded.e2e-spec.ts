@@ -92,6 +92,16 @@ describe('the embedded MongoDB', () => {
     }
   });
 
+  it('that ends by itself is told of', async () => {
+    const said: string[] = [];
+    const options = { path: folder, name: 'a command', shared: false };
+    const embedded = await openEmbedded(options, (line) => said.push(line));
+    process.kill(await mongodPid(), 'SIGKILL');
+    await until(() => said.length > 0);
+    await embedded.close();
+    expect(said).toEqual(['The embedded MongoDB has ended: please start again']);
+  });
+
   it('is not opened by a command that was told to end', async () => {
     const signal = AbortSignal.abort(new Error('stopped'));
     const options = { path: folder, name: 'a command', shared: false, signal };
