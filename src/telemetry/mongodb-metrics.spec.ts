@@ -1,0 +1,34 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import type { MongoClient } from 'mongodb';
+import { EventEmitter } from 'node:events';
+import type { Database } from '../database/database.js';
+import { Metrics } from './metrics.js';
+import { MongodbMetrics } from './mongodb-metrics.js';
+
+const CONNECTION = { address: 'db:27017', connectionId: 1 };
+
+let topology: { readable: boolean; isRefused: boolean };
+let clients: EventEmitter[];
+let metrics: Metrics;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  topology = { readable: false, isRefused: false };
+  clients = [new EventEmitter(), new EventEmitter()];
+  metrics = new Metrics(0);
+  const onClient = (listener: (client: MongoClient) => void) =>
+    clients.forEach((client) => listener(client as unknown as MongoClient));
+  void new MongodbMetrics({ topology, onClient } as unknown as Database, metrics);
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
+
+it('tells in seconds for how long an operation kept its connection', async () => {
+  clients[0]?.emit('connectionCheckedOut', CONNECTION);
+  jest.advanceTimersByTime(1_500);
+  clients[0]?.emit('connectionCheckedIn', CONNECTION);
+  expect(String(await metrics.text())).toContain('mongodb_pool_in_use_seconds_sum 1.5\n');
+});
