@@ -32,3 +32,10 @@ it('tells in seconds for how long an operation kept its connection', async () =>
   clients[0]?.emit('connectionCheckedIn', CONNECTION);
   expect(String(await metrics.text())).toContain('mongodb_pool_in_use_seconds_sum 1.5\n');
 });
+
+it('counts the connections of each client, though they have the same numbers', async () => {
+  for (const client of clients) client.emit('connectionCreated', CONNECTION);
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
+  clients[0]?.emit('connectionClosed', CONNECTION);
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections 1\n');
+});
