@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
@@ -38,4 +39,16 @@ it('counts the connections of each client, though they have the same numbers', a
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
   clients[0]?.emit('connectionClosed', CONNECTION);
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 1\n');
+});
+
+it('says once that MongoDB can be read, and once that it can not', () => {
+  const said: unknown[] = [];
+  for (const level of ['log', 'warn'] as const) {
+    jest.spyOn(Logger.prototype, level).mockImplementation((text) => void said.push(text));
+  }
+  for (const readable of [false, true, false]) {
+    topology.readable = readable;
+    for (const client of clients) client.emit('topologyDescriptionChanged');
+  }
+  expect(said).toEqual(['MongoDB can be read', 'MongoDB cannot be read']);
 });
