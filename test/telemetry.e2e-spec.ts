@@ -8,6 +8,7 @@ import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import supertest from 'supertest';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { REFUSALS } from '../src/api-keys/key-verifier.js';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createApp } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
@@ -15,6 +16,7 @@ import { Database } from '../src/database/database.js';
 import { Problem } from '../src/http/problem.js';
 import { PageReader } from '../src/markets/page-reader.js';
 import { NO_MARKETS } from '../src/markets/stored-pages.js';
+import { STREAM_ENDS } from '../src/markets/watch/stream-events.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -151,6 +153,16 @@ describe('GET /metrics', () => {
     expect(grownBy('auth_failures_total{reason="none"}')).toBe(1);
     expect(grownBy('markets_cache_hits_total') + grownBy('markets_cache_misses_total')).toBe(1);
     expect(after).not.toContain(fixtureId);
+  });
+
+  it('has a series for each reason from the start, so that the rate of the first is known', async () => {
+    const metrics = await metricsOf(service.url);
+    const series = [
+      ...['none', 'empty', ...REFUSALS].map((reason) => `auth_failures_total{reason="${reason}"}`),
+      ...['key', 'address'].map((limit) => `rate_limited_requests_total{limit="${limit}"}`),
+      ...STREAM_ENDS.map((reason) => `streams_ended_total{reason="${reason}"}`),
+    ];
+    expect(series.filter((each) => valueOf(metrics, each) === undefined)).toEqual([]);
   });
 
   it('counts a request that ran into its limit', async () => {
