@@ -179,11 +179,14 @@ describe('GET /metrics', () => {
     expect(after).toBe((before ?? NaN) + 1);
   });
 
-  it('counts what the service itself fails at, for which operators are called', async () => {
+  it('counts what the service itself fails at, for which operators are called, and the log has the reason', async () => {
     const before = valueOf(await metricsOf(service.url), 'internal_errors_total');
     const fault = new Error('a fault of ours');
     jest.spyOn(service.app.get(PageReader), 'read').mockRejectedValueOnce(fault);
-    await service.get('/v1/markets/market/fixture/failing').expect(500);
+    const asking = service.get('/v1/markets/market/fixture/failing');
+    await asking.set('X-Request-Id', 'failing').expect(500);
+    const line = service.logged.find((text) => text.includes(fault.message)) ?? '';
+    expect(JSON.parse(line)).toMatchObject({ level: 'error', requestId: 'failing' });
     const after = valueOf(await metricsOf(service.url), 'internal_errors_total');
     expect(after).toBe((before ?? NaN) + 1);
   });
