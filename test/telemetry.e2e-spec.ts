@@ -506,6 +506,30 @@ it('a trace holds nothing of the baggage that a caller sends along', async () =>
   }
 });
 
+it('a trace says that the service failed, and has no span of a stream, which lasts an hour', async () => {
+  const recorded = new RecordedSpans();
+  const traced = await createTestApp({}, { tracing: recorded.api });
+  try {
+    const fault = new Error('a fault of ours');
+    jest.spyOn(traced.app.get(PageReader), 'read').mockRejectedValueOnce(fault);
+    await traced.get('/v1/markets/market/fixture/failing').expect(500);
+    const { ERROR } = recorded.api.SpanStatusCode;
+    expect(recorded.spans).toMatchObject([{ status: ERROR, isEnded: true }]);
+    const left = new AbortController();
+    const [headers, { signal }] = [{ 'X-API-Key': traced.key }, left];
+    const path = '/v1/markets/stream?eventId=e';
+    await until(async () => (await fetch(traced.url + path, { headers, signal })).status === 200);
+    left.abort();
+    await until(() => traced.logged.some((line) => line.includes('"endReason":"left"')));
+    const statuses = recorded.spans.map(
+      ({ attributes, isEnded }) => isEnded && attributes['http.response.status_code'],
+    );
+    expect(statuses).not.toContain(200);
+  } finally {
+    await traced.close();
+  }
+});
+
 it('a fault that nobody caught ends the process, though there is more to do', () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
