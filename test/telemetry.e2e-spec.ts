@@ -530,6 +530,20 @@ it('a trace says that the service failed, and has no span of a stream, which las
   }
 });
 
+it('that there are no traces is said where no log is read', () => {
+  const built = new URL('../dist/telemetry/tracing.js', import.meta.url).href;
+  const script = `
+    import { startTracing } from '${built}';
+    await startTracing({ OTEL_TRACES_EXPORTER: 'console' });`;
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { encoding: 'utf8', timeout: 15_000 },
+  );
+  expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+  expect(stderr).toMatch(/^No traces, .*@opentelemetry\/sdk-node.*\n$/);
+});
+
 it('a fault that nobody caught ends the process, though there is more to do', () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
