@@ -544,6 +544,19 @@ it('that there are no traces is said where no log is read', () => {
   expect(stderr).toMatch(/^No traces, .*@opentelemetry\/sdk-node.*\n$/);
 });
 
+it('the last lines of the log are written, though the process ends at once', () => {
+  const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
+  const script = `
+    import { createLogger } from '${built}';
+    createLogger({ logLevel: 'info', logFormat: 'json' }).info('the last');
+    process.exit(0);`;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    timeout: 15_000,
+  });
+  expect(JSON.parse(stdout)).toMatchObject({ msg: 'the last' });
+});
+
 it('a fault that nobody caught ends the process, though there is more to do', () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
