@@ -75,6 +75,22 @@ describe('the package', () => {
   });
 });
 
+/** The tags that a client of so small a memory sends when it asks for these fixtures. */
+async function tagsOf(etagCacheEntries: number, fixtureIds: readonly string[]) {
+  const tags: (string | null)[] = [];
+  const small = new packed.exports.MarketsClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    etagCacheEntries,
+    fetch: (url, request) => {
+      tags.push(new Headers(request?.headers).get('If-None-Match'));
+      return fetch(url, request);
+    },
+  });
+  for (const id of fixtureIds) await small.byFixture(id);
+  return tags;
+}
+
 describe('a page', () => {
   it('comes by fixture and by event, filtered', async () => {
     const live = aMarket({ marketMoment: 'live' });
@@ -97,19 +113,14 @@ describe('a page', () => {
   });
 
   it('that had to make room for another is asked for as if it were new', async () => {
-    const tags: (string | null)[] = [];
-    const small = new packed.exports.MarketsClient({
-      baseUrl: service.url,
-      apiKey: service.key,
-      etagCacheEntries: 1,
-      fetch: (url, request) => {
-        tags.push(new Headers(request?.headers).get('If-None-Match'));
-        return fetch(url, request);
-      },
-    });
     const [a, b] = [newId(), newId()];
-    for (const id of [a, a, b, a]) await small.byFixture(id);
-    expect(tags).toEqual([null, expect.any(String), null, null]);
+    expect(await tagsOf(1, [a, a, b, a])).toEqual([null, expect.any(String), null, null]);
+  });
+
+  it('that was asked for lately makes no room for another', async () => {
+    const [a, b, c] = [newId(), newId(), newId()];
+    const tag = expect.any(String);
+    expect(await tagsOf(2, [a, b, a, c, a])).toEqual([null, null, tag, null, tag]);
   });
 
   it('can be changed by the caller without harm to the next', async () => {
