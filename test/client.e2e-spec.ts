@@ -322,6 +322,16 @@ describe('a server that fails first', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(date));
   });
 
+  it('has the name of its request told, though it says nothing else', async () => {
+    answers = [() => ({ status: 500, headers: { 'X-Request-Id': 'r-1' }, body: '{}' })];
+    const failing = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    await expect(failing.byFixture('f')).rejects.toMatchObject({
+      code: 'unknown',
+      status: 500,
+      requestId: 'r-1',
+    });
+  });
+
   it('does not bring the key into an error by sending it back', async () => {
     const apiKey = 'mos_secret';
     const body = JSON.stringify({ detail: `bad ${apiKey}`, errors: [{ detail: apiKey }] });
