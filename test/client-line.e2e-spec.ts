@@ -51,6 +51,16 @@ it.each([
   expect(asked).toEqual([url]);
 });
 
+it("a client asks past a browser's own cache, and sends no cookies", async () => {
+  let options: unknown;
+  const client = clientOf(async (_url, request) => {
+    options = request;
+    return new Response('{"data":[]}', { headers: { 'Content-Type': 'application/json' } });
+  });
+  await client.byFixture('f');
+  expect(options).toMatchObject({ cache: 'no-store', credentials: 'omit', redirect: 'manual' });
+});
+
 it('just the problems that pass by themselves are worth another try', async () => {
   const codes = Object.keys(PROBLEMS);
   const problems = await Promise.all(codes.map((code) => refused(code)));
