@@ -61,6 +61,19 @@ it("a client asks past a browser's own cache, and sends no cookies", async () =>
   expect(options).toMatchObject({ cache: 'no-store', credentials: 'omit', redirect: 'manual' });
 });
 
+it.each<[what: string, call: (client: MarketsClient, signal: AbortSignal) => Promise<unknown>]>([
+  ['a page', (client, signal) => client.byFixture('f', {}, { signal })],
+  ['all markets', (client, signal) => client.markets({ fixtureId: 'f' }, { signal }).next()],
+  ['changes', (client, signal) => client.changes({ fixtureId: 'f' }, { signal })],
+])('%s: who asks can end it', async (_what, call) => {
+  const caller = new AbortController();
+  const client = clientOf(() => {
+    caller.abort(new Error('enough'));
+    return new Promise((_, reject) => setTimeout(reject, 50, new ConnectionLost('too late')));
+  });
+  await expect(call(client, caller.signal)).rejects.toThrow('enough');
+});
+
 it('just the problems that pass by themselves are worth another try', async () => {
   const codes = Object.keys(PROBLEMS);
   const problems = await Promise.all(codes.map((code) => refused(code)));
