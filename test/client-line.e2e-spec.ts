@@ -74,6 +74,15 @@ it.each<[what: string, call: (client: MarketsClient, signal: AbortSignal) => Pro
   await expect(call(client, caller.signal)).rejects.toThrow('enough');
 });
 
+it('an answer of somebody else is not read, and holds no connection', async () => {
+  const cancel = jest.fn<() => void>();
+  const client = clientOf(
+    async () => new Response(new ReadableStream({ cancel }), { status: 500 }),
+  );
+  await expect(client.byFixture('f')).rejects.toMatchObject({ code: 'unknown', status: 500 });
+  expect(cancel).toHaveBeenCalledTimes(1);
+});
+
 it('just the problems that pass by themselves are worth another try', async () => {
   const codes = Object.keys(PROBLEMS);
   const problems = await Promise.all(codes.map((code) => refused(code)));
