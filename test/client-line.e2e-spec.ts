@@ -9,7 +9,7 @@ import { streamEvents } from '../clients/typescript/src/line.js';
 import { ConnectionLost, MarketsProblem } from '../clients/typescript/src/problem.js';
 import { readEvents } from '../clients/typescript/src/server-sent-events.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
-import { sleep } from '../clients/typescript/src/waiting.js';
+import { sleep, waitMs } from '../clients/typescript/src/waiting.js';
 import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
@@ -335,6 +335,11 @@ describe('a look-up', () => {
 });
 
 describe('a wait', () => {
+  it('is never shorter than the service asks, however long that is', async () => {
+    const problem = await refused('rate_limited', { 'Retry-After': '60' });
+    expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(60_000);
+  });
+
   it('longer than a timer can be is no short one', async () => {
     const giveUp = AbortSignal.timeout(50);
     for (const ms of [2 ** 31, Infinity]) {
