@@ -270,6 +270,14 @@ describe('a watch', () => {
     expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
   });
 
+  it('that nobody wants any more never begins', async () => {
+    const fetch = jest.fn(() => new Promise<Response>(() => undefined));
+    const watch = clientOf(fetch).watch({ fixtureId: 'f' }, { signal: AbortSignal.abort() });
+    expect(watch.status).toBe('closed');
+    expect(await watch[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+    expect(fetch).not.toHaveBeenCalled();
+  });
+
   it('that has to ask says of an answer that it may be as old as the question', async () => {
     const transport = {
       url: (path: string) => path,
