@@ -278,6 +278,17 @@ describe('a watch', () => {
     expect(fetch).not.toHaveBeenCalled();
   });
 
+  it('that has never been current does not tell how late it is', async () => {
+    const fetch = jest.fn(() => Promise.reject<Response>(new Error('refused')));
+    const watch = clientOf(fetch).watch({ fixtureId: 'f' });
+    const next = watch[Symbol.asyncIterator]().next();
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(fetch.mock.calls.length).toBeGreaterThan(1);
+    expect(watch.status).toBe('connecting');
+    watch.close();
+    expect(await next).toEqual({ done: true, value: undefined });
+  });
+
   it('that has to ask says of an answer that it may be as old as the question', async () => {
     const transport = {
       url: (path: string) => path,
