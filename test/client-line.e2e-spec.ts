@@ -289,6 +289,17 @@ describe('a watch', () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
+  it('that is closed has no timer left, which would keep a process alive', async () => {
+    const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
+    const body = new ReadableStream({ start: (sender) => sender.enqueue(current) });
+    const headers = { 'Content-Type': 'text/event-stream' };
+    const watch = clientOf(async () => new Response(body, { headers })).watch({ fixtureId: 'f' });
+    for await (const { type } of watch) if (type === 'current') break;
+    expect(watch.status).toBe('closed');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it('that has to ask says of an answer that it may be as old as the question', async () => {
     const transport = {
       url: (path: string) => path,
