@@ -644,6 +644,20 @@ describe('markets import', () => {
     });
   });
 
+  it('waits for a slow reader of the rejects', async () => {
+    const fifo = join(folder, randomUUID());
+    execFileSync('mkfifo', [fifo]);
+    // Nobody reads until the pipe is long full.
+    const reading = runShell(`exec 3<${fifo}; sleep 0.5; wc -l <&3`);
+    const records = Array.from({ length: 200 }, () => ({}));
+    const result = await runImport(
+      ['-', '--rejects', fifo, '--max-rejects', '200'],
+      ndjson(...records),
+    );
+    expect(result).toMatchObject({ code: 0, report: counts({ read: 200, rejected: 200 }) });
+    expect(Number((await reading).stdout)).toBe(200 * REQUIRED_FIELDS);
+  });
+
   it('tells each reject to a slow reader, and the final error last', async () => {
     const child = startCli(['markets', 'import', '-'], { env: { MONGODB_URI: uri } });
     child.stdin.end('{}\n'.repeat(3_000));
