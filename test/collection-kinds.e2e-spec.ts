@@ -134,7 +134,7 @@ describe('a collection of markets that is not as the service makes it', () => {
     await db.createCollection('markets', { viewOn: 'others' });
     await untilFeedIs('blind');
     // It may have been blind for another reason at first.
-    await until(() => warnings()?.length !== 1, SOON_MS);
+    await until(() => warnings()?.length !== 1);
     expect(warnings()).toHaveLength(2);
   });
 
