@@ -16,6 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted.js';
+import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { setFailCommand, timesFailed } from './mongo-admin.js';
@@ -160,6 +161,24 @@ describe('a connection string that names how reads and writes go', () => {
       const { body } = (await service?.getOpen('/health/ready')) ?? {};
       return body.changeFeed.state === 'current';
     }, 5_000);
+  });
+});
+
+describe('a connection string that names no database', () => {
+  it('is of the default one: what others change there shows, though memory answers', async () => {
+    const url = new URL(mongod.uri);
+    url.pathname = '/';
+    service = await createTestApp({ mongodbUri: url.href });
+    const cache = service.app.get(MarketCache);
+    const markets = client.db('markets-odds').collection('markets');
+    const itemCount = async () => {
+      const { body } = (await service?.get('/v1/markets/market/fixture/f')) ?? {};
+      return body.meta?.itemCount;
+    };
+    for (let stored = 1; stored <= 2; stored += 1) {
+      await markets.insertOne(aMarket({ fixtureId: 'f' }) as never);
+      await until(async () => (await itemCount()) === stored && cache.count === 1, 5_000);
+    }
   });
 });
 
