@@ -14,7 +14,9 @@ function descriptionOf(members: number, reached: readonly string[]) {
     allHosts.map((address, index) => {
       const type = reached[index]?.replace(PASSIVE, 'RSSecondary') ?? 'Unknown';
       const isWritable = type === 'RSPrimary' || type === 'Standalone';
-      return [address, { address, allHosts, passives, type, isWritable, primary: 'member-0' }];
+      const maxWireVersion = type === 'Unknown' ? 0 : 17;
+      const description = { address, allHosts, passives, type, isWritable, maxWireVersion };
+      return [address, { ...description, primary: 'member-0' }];
     }),
   );
   return { newDescription: { servers } };
@@ -47,6 +49,17 @@ it.each([
   const { members, reached, readable } = each;
   client.emit('topologyDescriptionChanged', descriptionOf(members, reached));
   expect(topology.readable).toBe(readable);
+});
+
+it.each([
+  { members: 3, reached: ['RSPrimary', 'RSSecondary'], hasSnapshots: true },
+  { members: 1, reached: ['Standalone'], hasSnapshots: false },
+])('of $members members $reached have snapshots: $hasSnapshots', (each) => {
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  client.emit('topologyDescriptionChanged', descriptionOf(each.members, each.reached));
+  expect(topology.hasSnapshots).toBe(each.hasSnapshots);
 });
 
 it('knows little of what was written while a minority alone was reached', () => {
