@@ -57,6 +57,12 @@ describe('Progress', () => {
     expect(progress.ageMs(at(5_000))).toBe(0);
   });
 
+  it('keeps few marks, however long the follower is behind', () => {
+    const progress = new Progress();
+    for (let second = 1; second <= 5_000; second += 1) progress.mark(written(second), at(second));
+    expect(progress['marks'].length).toBeLessThanOrEqual(1_000);
+  });
+
   it('knows its age nearly, however far the follower is behind', () => {
     const progress = new Progress();
     for (let ms = 0; ms <= 10_000; ms += 1) {
