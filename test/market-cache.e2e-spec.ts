@@ -3,6 +3,7 @@ import { MongoClient, type Collection, type Document } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { ScopeLoader } from '../src/markets/cache/scope-loader.js';
 import type { Market } from '../src/markets/market.schema.js';
@@ -539,6 +540,8 @@ describe('(e) memory', () => {
       most = Math.max(most, bench.cache.bytes);
     }
     expect(most).toBeGreaterThan(MIB / 2);
+    // What made room for others is held nowhere else.
+    expect(bench.service.app.get(LiveScopes)['scopes'].size).toBe(bench.cache.count);
   });
 
   it('leaves a scope to MongoDB that is larger than all of it', async () => {
@@ -558,6 +561,25 @@ describe('(e) memory', () => {
       expect((await bench.read(scope)).source).toBe('database');
     }
     expect(load).not.toHaveBeenCalled();
+  });
+
+  it('gives up what was asked for the longest time ago, though it changes', async () => {
+    // With their answers two have room, and three have not.
+    const name = 'x'.repeat(MIB / 20);
+    const [first = '', second = '', third = ''] = Array.from({ length: 3 }, () => randomUUID());
+    for (const eventId of [first, second, third]) {
+      const four = Array.from({ length: 4 }, () => stored({ eventId, name }));
+      await bench.markets.insertMany(four);
+    }
+    await bench.told();
+    await bench.popularise({ eventId: first });
+    await bench.popularise({ eventId: second });
+    await bench.markets.updateOne({ eventId: first }, { $set: { marketStatus: 'CLOSED' } });
+    await bench.told();
+    await bench.popularise({ eventId: third });
+    const live = bench.service.app.get(LiveScopes);
+    const isThere = (eventId: string) => live.get(scopeKey({ eventId })) !== undefined;
+    expect([first, second, third].map(isThere)).toEqual([false, true, true]);
   });
 
   it('stays in its bound when scopes grow that nobody asks for', async () => {

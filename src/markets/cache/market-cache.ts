@@ -94,7 +94,7 @@ export class MarketCache implements ScopeOwner {
 
   /** Tells the LRU the size of a scope, which drops it if it is too large, or others to make room. */
   private weigh(scope: CachedScope): void {
-    this.kept.set(scope.key, { scope, bytes: scope.bytes }, { noDisposeOnSet: true });
+    this.kept.set(scope.key, { scope, bytes: scope.bytes });
   }
 
   private keep(loaded: CachedScope): void {
