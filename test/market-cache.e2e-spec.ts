@@ -241,6 +241,19 @@ describe('MarketCache', () => {
       expect(namesOf(await bench.read(scope))).toEqual(['new']);
     });
 
+    it('is one for all who ask meanwhile, and keeps no changes once it is over', async () => {
+      const { scope, loader } = await scopeToLoad(bench);
+      const loads = jest.spyOn(loader, 'load').mockClear();
+      // Look-ups that come while the feed is late load nothing.
+      await until(async () => {
+        await Promise.all(Array.from({ length: 5 }, () => bench.read(scope)));
+        return loads.mock.calls.length > 0;
+      });
+      expect(loads).toHaveBeenCalledTimes(1);
+      loads.mockRestore();
+      expect(loader['loads'].size).toBe(0);
+    });
+
     it('leaves no cursor behind where a scope is too large for one reply', async () => {
       const scope = { eventId: randomUUID() };
       const name = 'x'.repeat(1024 * 1024);
