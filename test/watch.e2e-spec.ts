@@ -10,6 +10,7 @@ import type { Config } from '../src/config.js';
 import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
 import type { Market } from '../src/markets/market.schema.js';
+import { scopeKey } from '../src/markets/scope.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
@@ -95,6 +96,25 @@ async function lastingCursor(query: string, of = service): Promise<string> {
     return (await changes(`${query}&since=${cursor}`, of)).data.length === 0;
   });
   return cursor;
+}
+
+/** What is told since a cursor of an event with one market, where this happened right before the answer. */
+async function toldAfter(happen: (eventId: string) => Promise<unknown>): Promise<unknown> {
+  const eventId = randomUUID();
+  await stored({ eventId });
+  const query = `eventId=${eventId}`;
+  const { cursor } = (await changes(query)).meta;
+  const known = jest.spyOn(service.app.get(PastChanges), 'waitUntilKnown');
+  known.mockImplementationOnce(async () => {
+    await happen(eventId);
+  });
+  let body: unknown;
+  // While the feed is late on a busy machine, an answer is read from MongoDB before that.
+  await until(async () => {
+    body = await changes(`${query}&since=${cursor}`);
+    return known.mock.calls.length > 0;
+  });
+  return body;
 }
 
 /** Whether an event has a market of that name. */
@@ -271,6 +291,29 @@ describe('both', () => {
     expect(await left()).toEqual([200, '4']);
     expect(await left()).toEqual([200, '1']);
     expect((await left())[0]).toBe(429);
+  });
+});
+
+describe('GET /v1/markets/changes, when memory is lost while it is prepared,', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('tells all that MongoDB has of an id whose markets can not be kept', async () => {
+    const body = await toldAfter(async (eventId) => {
+      await markets().drop();
+      await until(() => service.app.get(WatchedScopes).get(scopeKey({ eventId })) === undefined);
+    });
+    expect(body).toMatchObject({ data: [{ reset: true, changed: [], removed: [] }] });
+  });
+
+  it('tells all that MongoDB has when the change feed has failed', async () => {
+    const feed = service.app.get(ChangeFeed);
+    const body = await toldAfter(async () => {
+      jest.spyOn(feed, 'ageMs', 'get').mockReturnValue(Infinity);
+    });
+    const group = { reset: true, changed: [expect.anything()], removed: [] };
+    expect(body).toMatchObject({ data: [group], meta: { ageMs: expect.any(Number) } });
   });
 });
 
