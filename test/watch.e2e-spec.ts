@@ -871,6 +871,10 @@ it('a standalone MongoDB: each answer a reset with what meets the filters, and n
       const filtered = await alone.get(`/v1/markets/changes?${query}`).expect(200);
       expect(filtered.body.data).toEqual([{ ...group, changed }]);
     }
+    const many = Array.from({ length: 2_001 }, () => aMarket({ eventId: 'large', runners: [] }));
+    await alone.database.db.collection('markets').insertMany(many as never[]);
+    const large = await alone.get('/v1/markets/changes?eventId=large').expect(400);
+    expect(large.body.code).toBe('too_much_data');
     // What is written while MongoDB is read may be missing.
     const readMs = 200;
     const slow = { failCommands: ['find'], blockConnection: true, blockTimeMS: readMs };
