@@ -254,6 +254,23 @@ describe('MarketCache', () => {
       expect(loader['loads'].size).toBe(0);
     });
 
+    it('is undone when the event grows above 2,000 markets', async () => {
+      const scope = { eventId: randomUUID() };
+      const all = Array.from({ length: 2_000 }, (_, index) => ({ ...scope, marketId: `${index}` }));
+      await bench.markets.insertMany(all);
+      // On a busy machine MongoDB may take too long.
+      await until(async () => {
+        const shown = await bench.read(scope).catch(() => undefined);
+        return shown?.source === 'memory';
+      });
+      const live = bench.service.app.get(LiveScopes);
+      expect(live.get(scopeKey(scope))?.length).toBe(2_000);
+      await bench.markets.insertOne({ ...scope });
+      await bench.told();
+      expect(live.get(scopeKey(scope))).toBeUndefined();
+      await bench.markets.deleteMany(scope);
+    });
+
     it('leaves no cursor behind where a scope is too large for one reply', async () => {
       const scope = { eventId: randomUUID() };
       const name = 'x'.repeat(1024 * 1024);
