@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MongoClient, type Collection } from 'mongodb';
+import { MongoClient, Timestamp, type Collection, type Db } from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { onMember, setFailCommand, timesFailed } from '../../test/mongo-admin.js';
@@ -196,6 +196,18 @@ describe('ChangeFeed', () => {
       await standalone.stop();
     }
   });
+});
+
+it.each([
+  { isWritablePrimary: true, state: 'late' },
+  { isWritablePrimary: false, state: 'blind' },
+])('takes the newest write of a primary alone for that of all: %j', async (reply) => {
+  const feed = feedOf(testDatabaseUri());
+  const { isWritablePrimary, state } = reply;
+  const lastWrite = { opTime: { ts: new Timestamp({ t: 1, i: 1 }) } };
+  const command = async () => ({ isWritablePrimary, lastWrite });
+  await feed['askNewest']({ command } as unknown as Db);
+  expect(feed.standing.state).toBe(state);
 });
 
 const UNKNOWN_ERROR = 8;
