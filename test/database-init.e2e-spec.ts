@@ -257,6 +257,14 @@ describe('making indexes', () => {
   });
 });
 
+it('makes collections beside another replica that does the same', async () => {
+  service = await createTestApp({ mongodbUri, dbInit: false });
+  const { connection } = service.database;
+  const made = await Promise.all(Array.from({ length: 4 }, () => initDatabase(connection)));
+  const ofCollections = made.flat().filter(({ what }) => what.startsWith('collection'));
+  expect(ofCollections.filter(({ ok }) => !ok)).toEqual([]);
+});
+
 it('makes no collection anew that is dropped while its indexes are made', async () => {
   service = await createTestApp({ mongodbUri });
   const { connection } = service.database;
