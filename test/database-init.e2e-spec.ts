@@ -16,6 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted.js';
+import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -193,6 +194,19 @@ describe('making indexes', () => {
     expect(items.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual([
       `index markets.${index?.name}`,
     ]);
+  });
+
+  it.each([
+    ['holds a part of the markets', ['_id', ...FILTERED_FIELDS], { marketStatus: 'OPEN' }],
+    ['does not give their order', [...FILTERED_FIELDS, '_id'], undefined],
+  ])('does not take one for its own that %s', async (_what, fields, partialFilterExpression) => {
+    service = await createTestApp({ mongodbUri, dbInit: false });
+    const markets = db.collection('markets');
+    const keys = Object.fromEntries(['fixtureId', ...fields].map((field) => [field, 1 as const]));
+    const partial = partialFilterExpression && { partialFilterExpression };
+    await markets.createIndex(keys, { name: 'of another', ...partial });
+    await initDatabase(service.database.connection);
+    expect((await markets.indexes()).map(({ name }) => name)).toContain('fixtureId_page');
   });
 
   it('goes on after an election, however often it fails in the same way', async () => {
