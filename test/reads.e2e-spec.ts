@@ -74,6 +74,16 @@ describe('a read', () => {
     expect(body.data).toEqual([]);
   });
 
+  // As a member of a replica set answers that is shut down, or no longer the primary.
+  it.each([6, 7, 89, 91, 134, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436])(
+    'survives that its server goes away: %i',
+    async (errorCode) => {
+      await setFailCommand(mongod, { times: 1 }, { failCommands: ['aggregate'], errorCode });
+      const { body } = await service.get(`${PATH}/gone-${errorCode}`).expect(200);
+      expect(body.data).toEqual([]);
+    },
+  );
+
   it('survives that a connection is cut, as do those beside it', async () => {
     await setFailCommand(
       mongod,
