@@ -106,6 +106,12 @@ describe('a read', () => {
     expect(await connectionsClosed()).toBe(before);
   });
 
+  it('that is too slow is no refusal, for which operators would be called', async () => {
+    await setFailCommand(mongod, 'alwaysOn', { failCommands: ['aggregate'], errorCode: 50 });
+    await service.get(`${PATH}/slow`).expect(504);
+    expect(service.logged.filter((line) => line.includes('refuses reads'))).toEqual([]);
+  });
+
   it('gives its session back', async () => {
     const before = await sessions();
     for (let look = 0; look < 40; look += 1) await service.get(`${PATH}/any`).expect(200);
