@@ -69,3 +69,9 @@ it('a scope loses what was deleted while it was read, though nobody knows where 
   const made = makeScope({ eventId }, [stored('old')], at(12), commits);
   expect(namesIn(made as CachedScope)).toEqual([]);
 });
+
+it('a scope is not made of what was read before its collection was put in place of another', () => {
+  const commits = [{ clusterTime: at(13), changes: [{ kind: 'replaced' } as const] }];
+  expect(makeScope({ eventId }, [stored('old')], at(12), commits)).toBe('outdated');
+  expect(makeScope({ eventId }, [stored('new')], at(13), commits)).toBeInstanceOf(CachedScope);
+});
