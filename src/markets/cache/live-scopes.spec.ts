@@ -75,3 +75,11 @@ it('a scope is not made of what was read before its collection was put in place 
   expect(makeScope({ eventId }, [stored('old')], at(12), commits)).toBe('outdated');
   expect(makeScope({ eventId }, [stored('new')], at(13), commits)).toBeInstanceOf(CachedScope);
 });
+
+it('a scope is not made that has become too large while it was read', () => {
+  const most = Array.from({ length: 2_000 }, (_, index) => ({ ...stored('old'), _id: `${index}` }));
+  const insert = { kind: 'stored', id: 'a', before: {}, document: stored('new') } as const;
+  const commits = [{ clusterTime: at(13), changes: [insert] }];
+  expect(makeScope({ eventId }, most, at(12), [])).toBeInstanceOf(CachedScope);
+  expect(makeScope({ eventId }, most, at(12), commits)).toBe('too large');
+});
