@@ -5,7 +5,8 @@ import type { StreamContext, StreamOptions } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
 import { Watch } from './watch.js';
 
-it('writes nothing more, however late it is, while its socket is full', () => {
+/** A stream of which nothing changes, and what it has written. */
+function aStream() {
   const written: string[] = [];
   const response = {
     writableNeedDrain: false,
@@ -27,6 +28,12 @@ it('writes nothing more, however late it is, while its socket is full', () => {
     () => undefined,
   );
   const told = () => written.map((event) => /event: (\w+)/.exec(event)?.[1]);
+  return { stream, context, response, begun, told };
+}
+
+it('writes nothing more, however late it is, while its socket is full', () => {
+  const { stream, context, response, begun, told } = aStream();
+  const { times } = context;
 
   stream.tick(begun);
   expect(told()).toEqual(['current']);
@@ -37,4 +44,18 @@ it('writes nothing more, however late it is, while its socket is full', () => {
   response.writableNeedDrain = false;
   stream.tick(begun + times.lateAfterMs + times.tellEveryMs);
   expect(told()).toEqual(['current', 'late']);
+});
+
+it('tells once that it is late no longer', () => {
+  const { stream, context, begun, told } = aStream();
+  const { lateAfterMs, tickMs } = context.times;
+
+  stream.tick(begun);
+  let now = begun + lateAfterMs + tickMs;
+  stream.tick(now);
+  expect(told()).toEqual(['current', 'late']);
+
+  context.provenAt = now;
+  for (let ticks = 0; ticks < 4; ticks += 1) stream.tick((now += tickMs));
+  expect(told()).toEqual(['current', 'late', 'current']);
 });
