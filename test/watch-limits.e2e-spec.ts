@@ -138,6 +138,21 @@ describe('a stream', () => {
     expect(version).toBeGreaterThan(4);
   });
 
+  it('goes on while the change feed fails for a moment', async () => {
+    times.tellEveryMs = 1;
+    const stream = await open(`eventId=${randomUUID()}`);
+    await stream.named('current');
+    const blind = jest.spyOn(service.app.get(ChangeFeed), 'ageMs', 'get');
+    try {
+      blind.mockReturnValue(Infinity);
+      const before = stream.events.length;
+      await until(() => stream.events.length >= before + 3 || stream.isOver);
+    } finally {
+      blind.mockRestore();
+    }
+    expect(stream.names).not.toContain('end');
+  });
+
   it('ends when its time is over, no two at once', async () => {
     expect([times.livesMs, times.livesVary]).toEqual([3_600_000, 0.1]);
     times.livesMs = 700;
