@@ -434,6 +434,17 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       expect(walked).toEqual(ids.map(([, shown]) => shown));
     });
 
+    it('shows a market with times that JavaScript does not know', async () => {
+      const id = newId();
+      const tooLate = { $toDate: Long.MAX_VALUE.subtract(Math.floor(Math.random() * 1e9)) };
+      const market = { _id: tooLate, eventId: id, createdAt: tooLate };
+      const stages = [{ $documents: [market] }, { $merge: 'markets' }];
+      await service.database.db.aggregate(stages).toArray();
+
+      const { body } = await service.get(`${lookup.route}/${id}`).expect(200);
+      expect(body.data).toEqual([{ _id: expect.stringMatching(/./), eventId: id }]);
+    });
+
     it('leaves out what is lacking, null or of no use, and shows no more than the interface has', async () => {
       const id = newId();
       await storeAll([
