@@ -449,6 +449,24 @@ describe('GET /v1/markets/stream', () => {
     ]);
   });
 
+  it('tells what meets its own filters, not those of a stream beside it', async () => {
+    const eventId = randomUUID();
+    const moments = ['live', 'prelive'] as const;
+    await stored(...moments.map((marketMoment) => ({ eventId, marketMoment })));
+    const both = await Promise.all(
+      moments.map((moment) => open(`eventId=${eventId}&marketMoment=${moment}`)),
+    );
+    for (const stream of both) await stream.named('current');
+    await service.database.connection.transaction(async (session) => {
+      await markets().updateMany({ eventId }, { $set: { name: 'moved' } }, { session });
+    });
+    const moves = await Promise.all(both.map((stream) => stream.event(tells('moved'))));
+    const changed = moves.map(({ data }) => data.data?.flatMap((group) => group.changed));
+    expect(changed).toEqual(
+      moments.map((marketMoment) => [expect.objectContaining({ marketMoment, name: 'moved' })]),
+    );
+  });
+
   it('is sent as it is, with headers against whoever would keep it', async () => {
     const stream = await open(`eventId=${randomUUID()}`, { 'Accept-Encoding': 'gzip, br' });
     expect(stream.response.headers).toMatchObject({
