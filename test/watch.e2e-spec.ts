@@ -173,6 +173,21 @@ describe('GET /v1/markets/changes', () => {
     expect(data).toEqual([]);
   });
 
+  it('keeps what was asked for a minute, and no longer', async () => {
+    const eventId = randomUUID();
+    const watched = service.app.get(WatchedScopes);
+    const isKept = () => watched.get(scopeKey({ eventId })) !== undefined;
+    // While the feed is late on a busy machine, nothing is kept.
+    await until(async () => {
+      await changes(`eventId=${eventId}`);
+      return isKept();
+    });
+    watched.expire(performance.now() + 55_000);
+    expect(isKept()).toBe(true);
+    watched.expire(performance.now() + 61_000);
+    expect(isKept()).toBe(false);
+  });
+
   it('tells of markets whose ids are UUIDs, as of any', async () => {
     const eventId = randomUUID();
     const ids = [new UUID(), new UUID(), new UUID()];
