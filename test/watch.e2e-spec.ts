@@ -692,19 +692,22 @@ describe('a stream that is refused', () => {
 });
 
 describe('a stream ends', () => {
-  it('when its key is revoked', async () => {
+  it('when its key is revoked, as do all of that key', async () => {
     // However soon after a check that is, and though reading the key takes a while.
     expect(service.app.get(StreamTimes).checkKeysEveryMs).toBeLessThanOrEqual(1_000);
     const keys = service.app.get(ApiKeysService);
     const { key, id } = await keys.create({ name: 'short' });
-    const stream = await open(`eventId=${randomUUID()}`, {}, key);
-    await stream.named('current');
+    const query = `eventId=${randomUUID()}`;
+    const all = await Promise.all(Array.from({ length: 4 }, () => open(query, {}, key)));
+    for (const stream of all) await stream.named('current');
     const revokedAt = performance.now();
     await keys.revoke(id);
-    const end = await stream.named('end');
-    expect(end.data).toEqual({ reason: 'key' });
-    expect(end.at - revokedAt).toBeLessThan(2_000);
-    await stream.over();
+    for (const stream of all) {
+      const end = await stream.named('end');
+      expect(end.data).toEqual({ reason: 'key' });
+      expect(end.at - revokedAt).toBeLessThan(2_000);
+      await stream.over();
+    }
   });
 
   it('when it grows above what may be watched', async () => {
