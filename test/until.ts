@@ -17,3 +17,13 @@ export async function until(
     await delay(5);
   }
 }
+
+/** An answer; asked for again where MongoDB was too late, on a busy machine. */
+export async function inTime<T extends { readonly status: number }>(
+  ask: () => PromiseLike<T>,
+): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 504) return answer;
+  }
+}

@@ -15,7 +15,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { monitored } from './mongo-commands.js';
-import { until } from './until.js';
+import { inTime, until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
 const KIB = 1_024;
@@ -180,6 +180,7 @@ describe('a stream', () => {
 
   it('that is read slowly, but all the time, is not cut', async () => {
     const eventId = await anEvent(20, MIB);
+    await inTime(() => impatient.get(`/v1/markets/changes?eventId=${eventId}`));
     const slow = await open(`eventId=${eventId}`, impatient);
     const { response } = slow;
     const begun = performance.now();

@@ -24,7 +24,7 @@ import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { onMember, setFailCommand } from './mongo-admin.js';
 import { monitored, readsDuring } from './mongo-commands.js';
-import { until } from './until.js';
+import { inTime, until } from './until.js';
 import { StreamClient, type Group, type StreamEvent } from './watch-client.js';
 
 let service: TestApp;
@@ -354,7 +354,7 @@ describe('GET /v1/markets/changes, resets:', () => {
     expect((await changes(query)).data).toEqual(reset);
     const restarted = await restart();
     try {
-      const { body } = await restarted.get(`/v1/markets/changes?${query}`).expect(200);
+      const { body } = await inTime(() => restarted.get(`/v1/markets/changes?${query}`));
       expect(body.data).toEqual(reset);
     } finally {
       await restarted.close();
