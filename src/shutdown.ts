@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Server } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { HttpServerAdapter } from './http/http-server.js';
 import { handleSignals } from './early-signals.js';
 import { StreamHub } from './markets/watch/stream-hub.js';
@@ -9,6 +9,9 @@ import { ReadinessService } from './health/readiness.service.js';
 
 /** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
 const STILL_LISTENING_MS = 2_000;
+
+/** With clients who go on to connect, there is no end. Milliseconds. */
+const TAKES_CONNECTIONS_MS = 500;
 
 /** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
@@ -41,8 +44,20 @@ async function shutDown(app: NestExpressApplication): Promise<void> {
   void app.get(StreamHub).drain();
   (app.getHttpAdapter() as unknown as HttpServerAdapter).keepsConnections = false;
   await delay(STILL_LISTENING_MS);
+  await takeAllConnections(server);
   const closed = new Promise((resolve) => server.close(resolve));
   await Promise.race([closed, delay(LAST_ANSWER_MS)]);
   server.closeAllConnections();
   await app.close();
+}
+
+/** Takes the connections that the system has for us: when the listener closes, it would reset them. */
+async function takeAllConnections(server: Server): Promise<void> {
+  let hasCome = true;
+  server.on('connection', () => (hasCome = true));
+  const until = performance.now() + TAKES_CONNECTIONS_MS;
+  while (hasCome && performance.now() < until) {
+    hasCome = false;
+    await setImmediate();
+  }
 }

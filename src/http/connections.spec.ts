@@ -40,12 +40,12 @@ it('leaves an answer alone whose client has yet to read it when the server close
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
 it.each([
-  ['nothing', '', 0, 0],
+  ['nothing', '', 0, 1],
   ['half of a request', '', 5, 1],
-  ['a request', REQUEST, 0, 1],
+  ['a request', REQUEST, 0, 2],
   ['a request and half of another', REQUEST, 5, 2],
 ])(
-  'when the server closes, who has sent %s gets all answers',
+  'when the server closes, who has sent %s gets all answers to what comes at once',
   async (_what, first, half, answers) => {
     const server = createServer((_request, response) => void response.end('answer'));
     watchConnections(server, 1_000);
@@ -57,10 +57,22 @@ it.each([
     client.write(REQUEST.slice(0, half));
     await until(() => socket.bytesRead === first.length + half);
     server.close();
-    if (!socket.destroyed) client.end(REQUEST.slice(half));
+    client.end(REQUEST.slice(half));
     expect((await buffer(client)).toString().split('answer')).toHaveLength(1 + answers);
   },
 );
+
+it('closes idle connections a moment after the server', async () => {
+  const server = createServer();
+  watchConnections(server, 1_000);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await once(server, 'connection');
+  const closed = once(server, 'close');
+  server.close();
+  expect((await buffer(client)).length).toBe(0);
+  await closed;
+});
 
 it('forgets connections that are closed', async () => {
   const server = createServer();

@@ -1,6 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** A new connection brings its first request within this time. Milliseconds. */
+const FIRST_REQUEST_MS = 300;
+
 /** How often an answer is checked before its client is cut off. */
 const CHECKS = 15;
 
@@ -32,11 +35,13 @@ export function watchConnections(server: Server, unreadMs: number): void {
     const last = read.get(socket);
     if (last) last.came = socket.bytesRead;
   });
-  // For Node a connection is idle as soon as its answer is written, although its client may still be reading it.
-  server.closeIdleConnections = () => {
+  const closeIdle = () => {
     for (const [socket, { came }] of read)
       if (!socket._httpMessage && socket.bytesRead === came) socket.destroy();
   };
+  // For Node a connection is idle as soon as its answer is written, although its client may still be reading it, and
+  // when it has just been made.
+  server.closeIdleConnections = () => void setTimeout(closeIdle, FIRST_REQUEST_MS);
   const check = () => {
     const now = performance.now();
     for (const [socket, last] of read) {

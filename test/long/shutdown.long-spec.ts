@@ -86,3 +86,27 @@ it('asks clients and probes to look elsewhere, and then ends', async () => {
   expect(performance.now()).toBeLessThan(endsAt);
   unread.destroy();
 }, 20_000);
+
+it('cuts no request of a client that connects for each, until nobody listens any more', async () => {
+  const ending = await startServer({ MONGODB_URI: testDatabaseUri() });
+  const { port } = new URL(ending.url);
+  const unanswered: string[] = [];
+  const askOnAndOn = async () => {
+    for (;;) {
+      const client = connect(Number(port), '127.0.0.1');
+      const isTaken = await once(client, 'connect').then(
+        () => true,
+        () => false,
+      );
+      if (!isTaken) return;
+      client.write(PROBE.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+      const answer = await text(client).catch(String);
+      if (!answer.startsWith('HTTP/1.1 200 ')) unanswered.push(answer);
+    }
+  };
+  const clients = Array.from({ length: 4 }, askOnAndOn);
+  ending.kill('SIGTERM');
+  await Promise.all(clients);
+  expect(unanswered).toEqual([]);
+  expect(await ending.exited).toBe(0);
+}, 20_000);
