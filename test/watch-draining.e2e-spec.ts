@@ -32,6 +32,12 @@ it('at the signal each stream is told, and callers come back one after the other
   server.kill('SIGTERM');
   const ends = await Promise.all(streams.map((stream) => stream.named('end')));
   expect(ends.map(({ data }) => data.reason)).toEqual(ends.map(() => 'draining'));
+  // Nor does one that comes now get a 503, after which browsers would never come back.
+  const late = await StreamClient.open(`${server.url}/v1/markets/stream?eventId=e0`, {
+    'X-API-Key': server.key,
+  });
+  expect(late.response.statusCode).toBe(200);
+  expect((await late.named('end')).data.reason).toBe('draining');
   await Promise.all(streams.map((stream) => stream.over()));
   expect(streams.map(({ names }) => names.at(-1))).toEqual(streams.map(() => 'end'));
 

@@ -68,14 +68,15 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     if (response.closed) return;
     const caller = request.apiKey as Caller;
     this.refuseTooMany(caller);
-    const unavailable = await this.opening.open(question);
+    // While it shuts down a stream is ended at once: browsers never come back after a 503.
+    const unavailable = this.isDraining ? undefined : await this.opening.open(question);
     if (unavailable) throw unavailable;
     // Of a client that has left, `close` comes no more, and its stream would be counted for ever.
     if (response.closed || request.socket.destroyed) return;
     const { watch, since } = question;
     // Others may have been opened meanwhile.
     this.refuseTooMany(caller);
-    if (!this.watched.holds(watch)) throw overloaded();
+    if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const options = { watch, response, keyId: caller.id, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
@@ -89,9 +90,10 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     this.watched.watch(stream, watch);
     this.observer?.opened();
     stream.begin();
+    if (this.isDraining) stream.end('draining');
   }
 
-  /** Ends all streams, spread over a while, and opens no more. */
+  /** Ends all streams, spread over a while, and new ones at once. */
   async drain(): Promise<void> {
     this.isDraining = true;
     const all = [...this.streams];
@@ -114,7 +116,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
       const detail = `This key has ${streams} streams open, which is its limit.`;
       throw new Problem('too_many_streams', detail);
     }
-    if (this.isDraining || this.count >= this.config.streamsMax) throw overloaded();
+    if (this.count >= this.config.streamsMax) throw overloaded();
   }
 
   private ofKey(keyId: string): MarketStream[] {
