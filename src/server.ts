@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.setup.js';
 import { messageOf } from './common/text.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
@@ -13,6 +14,9 @@ import { shutDownOnSignal } from './shutdown.js';
 import { createLogger, exitOnUncaught } from './telemetry/logger.js';
 import { redact } from './telemetry/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
+
+/** A MongoDB that is there answers within this time, and no caller meets a server without it. Milliseconds. */
+const CONNECTS_WITHIN_MS = 1_000;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -40,12 +44,14 @@ async function start(): Promise<void> {
       await adapter.listenForOperators(adminPort, host);
       new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
     }
+    const database = app.get(Database);
+    const connected = database.connectEventually();
+    // Where MongoDB is away, look-ups are answered 503.
+    await Promise.race([connected, delay(CONNECTS_WITHIN_MS)]);
     await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${host}:${port}`);
-    // Until MongoDB is there, look-ups are answered 503.
-    const database = app.get(Database);
-    await database.connectEventually();
+    await connected;
     if (config.dbInit) await database.init();
     if (!embedded) return;
     await prepareDemo(app);
