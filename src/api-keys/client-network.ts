@@ -9,7 +9,7 @@ const GROUPS_OF_A_NETWORK = 4;
  */
 export function clientNetwork(address = ''): string {
   // IPv4 addresses may come in the form of IPv6.
-  const text = address
+  const text = withoutPort(address)
     .toLowerCase()
     .replace(/%.*$/, '')
     .replace(/^::ffff:(?=[\d.]+$)/, '');
@@ -20,4 +20,9 @@ export function clientNetwork(address = ''): string {
   const [before = [], after = []] = sides.map((side) => side.split(':').filter(Boolean));
   const zeros = Array<string>(GROUPS - before.length - after.length).fill('0');
   return [...before, ...zeros, ...after].slice(0, GROUPS_OF_A_NETWORK).join(':');
+}
+
+/** Some proxies tell an address with its port: `192.0.2.1:443`, `[2001:db8::1]:443`. */
+function withoutPort(address: string): string {
+  return /^([\d.]+|\[.+\]):\d+$/.exec(address)?.[1]?.replace(/^\[|\]$/g, '') ?? address;
 }
