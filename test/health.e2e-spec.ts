@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ReadinessService } from '../src/health/readiness.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { TestMongod } from './mongo.js';
+import { until } from './until.js';
 
 const START_MS = 60_000;
 
@@ -95,4 +97,11 @@ describe('GET /health/ready', () => {
     });
     await readyWhenFeedIs('current');
   });
+});
+
+it('a probe that is told of the end does not make the log say that MongoDB is away', async () => {
+  service.app.get(ReadinessService).shutDown();
+  await service.getOpen('/health/ready').expect(503);
+  await until(() => service.logged.some((line) => line.includes('"status":503')));
+  expect(service.logged.join('')).not.toContain('MongoDB is away');
 });

@@ -41,8 +41,9 @@ export class RequestLog implements RequestObserver {
       this.warn(this.refusals, { code, requestId }, 'Requests are refused: too many wait');
       return;
     }
-    this.logger[isProbe(route) && status < 400 ? 'debug' : 'info'](outcome, 'request');
-    if (code === 'database_unavailable' || code === 'database_timeout')
+    const ofProbe = isProbe(route);
+    this.logger[ofProbe && status < 400 ? 'debug' : 'info'](outcome, 'request');
+    if (!ofProbe && (code === 'database_unavailable' || code === 'database_timeout'))
       this.warn(this.failures, { code }, 'Requests fail: MongoDB is away or too slow');
   }
 
