@@ -38,7 +38,7 @@ async function watch(fields) {
   show('waiting', 'Connecting …');
   try {
     const refusal = await followStream({
-      url: `/v1/markets/stream?${query}`,
+      url: `../v1/markets/stream?${query}`,
       key: form.key.value.trim(),
       signal,
       onEvent: (type, data) => signal.aborted || onEvent(board, type, data),
