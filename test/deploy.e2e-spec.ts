@@ -90,6 +90,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     const app = await createApp(config, pino({ level: 'silent' }), { metrics });
     apps.push(app);
     await app.get(Database).connectEventually();
+    await app.listen(0, '127.0.0.1');
     return app;
   }
 

@@ -195,9 +195,11 @@ describe('GET /docs/live', () => {
     const policy = 'content-security-policy';
     expect(page.headers[policy]).toBe(headers[policy]);
 
-    const files = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(
-      ([, file]) => file ?? '',
+    // Relative, so that it works behind a path prefix.
+    const files = [...page.text.matchAll(/(?:src|href)="([^":]+)"/g)].map(
+      ([, file]) => new URL(file ?? '', 'http://localhost/docs/live').pathname,
     );
+    expect(page.text).not.toMatch(/(?:src|href)="\//);
     expect(files).toEqual(['/docs/live.css', '/docs/live.js', '/docs']);
     const { text } = await service.getOpen('/docs/live.js').expect(200);
     const modules = [...text.matchAll(/from '\.(\/[^']+)'/g)].map(([, file]) => `/docs${file}`);
