@@ -37,9 +37,9 @@ export class WatchMetrics {
     hub.observer = {
       opened: () => opened.inc(),
       ended: (reason) => ended.inc({ reason }),
-      written: (commits, waitedMs) => {
+      written: (changes, waitedMs) => {
         events.inc();
-        conflated.inc(Math.max(0, commits - 1));
+        conflated.inc(Math.max(0, changes - 1));
         lag.observe((feed.told.lagMs + waitedMs) / 1_000);
       },
     };

@@ -10,7 +10,7 @@ interface Pending {
   readonly since: number;
   /** `provenAt` at that moment. */
   readonly provenAt: number;
-  commits: number;
+  changes: number;
 }
 
 /**
@@ -53,9 +53,9 @@ export class StreamProgress {
       position: this.context.groups.position,
       since: performance.now(),
       provenAt: this.context.provenAt,
-      commits: 0,
+      changes: 0,
     };
-    this.pending.commits += 1;
+    this.pending.changes += 1;
   }
 
   /** Writes what is new, if the socket can take it. */
@@ -108,7 +108,7 @@ export class StreamProgress {
     if (groups.length > 0) this.write(streamEvents.changes(groups));
   }
 
-  private tellChanges({ position, since, commits }: Pending): void {
+  private tellChanges({ position, since, changes }: Pending): void {
     const now = performance.now();
     const dueInMs = this.lastChangesAt + this.options.conflateMs - now;
     if (dueInMs > 0) {
@@ -124,6 +124,6 @@ export class StreamProgress {
     if (!event) return;
     this.write(event);
     this.lastChangesAt = now;
-    observer?.written(commits, now - since);
+    observer?.written(changes, now - since);
   }
 }
