@@ -203,6 +203,29 @@ describe('MarketCache', () => {
       expect(await load).toEqual(new Map([[scopeKey(scope), { count: 1, unfit: 'outdated' }]]));
     });
 
+    it('that finds no collection shows none of its last changes without the others', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const scope = { eventId: randomUUID() };
+        await bench.markets.insertMany(['a', 'b'].map((name) => stored({ ...scope, name })));
+        await bench.told();
+        await bench.notice(scope);
+        const slowly = { ...failing, blockConnection: true, blockTimeMS: 80 };
+        await bench.failPoint('failCommand', 'alwaysOn', slowly);
+        await bench.markets.updateOne({ ...scope, name: 'a' }, { $set: { name: 'new' } });
+        await onceIndexesAreBuilt(() => bench.markets.drop());
+        const states = new Set<string>();
+        const told = bench.told();
+        let isTold = false;
+        void told.then(() => (isTold = true));
+        await until(async () => {
+          states.add(namesOf(await bench.read(scope)).join());
+          return isTold;
+        });
+        await bench.failPoint('failCommand', 'off');
+        expect([...states]).toEqual(['']);
+      }
+    });
+
     it('that failed is tried again', async () => {
       const scope = { eventId: randomUUID() };
       await bench.markets.insertOne(stored(scope));

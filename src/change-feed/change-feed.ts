@@ -5,6 +5,7 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { Timestamp, type Db } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { momentNow } from '../common/moment.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
@@ -32,6 +33,9 @@ const ASK_NEWEST_AFTER_MS = 60;
  * been restored from a backup. Milliseconds.
  */
 const RESUMED_WITHIN_MS = 20_000;
+
+/** How often it is looked whether a cluster time is reached, in milliseconds. */
+const CHECK_EVERY_MS = 5;
 
 const NOT_STARTED = 'not started';
 
@@ -75,6 +79,13 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Whether nothing can be missing but what was written a moment ago. */
   get isCurrent(): boolean {
     return this.ageMs <= FRESH_FOR_MS;
+  }
+
+  /** Waits until all up to a cluster time is told; false when it is no longer current before. */
+  async hasReached(clusterTime: Timestamp): Promise<boolean> {
+    const isBehind = () => !this.position?.greaterThanOrEqual(clusterTime);
+    while (isBehind() && this.isCurrent) await delay(CHECK_EVERY_MS);
+    return !isBehind();
   }
 
   get standing(): Standing {

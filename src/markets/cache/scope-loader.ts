@@ -58,8 +58,10 @@ export class ScopeLoader implements ChangeListener {
     const loaded = new Map<string, Loaded>();
     this.loads.add(commits);
     try {
-      const { asOf, documents, isWhole } = await this.read(scopes, bounds);
-      const meanwhile = this.loads.has(commits) ? commits : undefined;
+      const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
+      // It may have been dropped since `asOf`: that is told by then.
+      const isKnown = !missingAt || (await this.feed.hasReached(missingAt));
+      const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
       for (const scope of scopes) {
         const key = scopeKey(scope);
         const own = documents.get(key) ?? [];
@@ -79,7 +81,7 @@ export class ScopeLoader implements ChangeListener {
     const afterClusterTime = this.feed.position;
     const command = findScopes(scopes);
     return this.database.read(budgetMs, async (attempt) => {
-      const { cursor } = await attempt.command({
+      const { cursor, operationTime } = await attempt.command({
         ...command,
         readConcern: { level: 'snapshot', afterClusterTime },
       });
@@ -87,8 +89,9 @@ export class ScopeLoader implements ChangeListener {
       const isCut = inOneReply && isOpen(cursor);
       const documents = inOneReply ? cursor.firstBatch : await attempt.restOf(cursor);
       return {
-        // Without a collection there is no such time, and nothing to be found.
         asOf: cursor.atClusterTime ?? afterClusterTime,
+        // Without a collection there is no time of the snapshot, and nothing to be found.
+        missingAt: cursor.atClusterTime ? undefined : operationTime,
         documents: byScopeKey<Document>(documents),
         isWhole: !isCut && documents.length < command.limit,
       };

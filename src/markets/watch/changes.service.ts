@@ -84,8 +84,8 @@ export class ChangesService {
       if (after?.greaterThan(newestWrite)) throw replicaBehind();
       const readConcern = { level: 'snapshot', afterClusterTime: newestWrite };
       const { cursor } = await attempt.command({ ...command, readConcern });
-      // Without a collection there is no such time.
-      const position: Timestamp = cursor.atClusterTime ?? newestWrite;
+      // Without a collection there is no such time: it may have been dropped after `newestWrite`.
+      const position: Timestamp = cursor.atClusterTime ?? NO_POSITION;
       return { position, documents: await attempt.restOf(cursor), ageMs };
     });
   }
