@@ -207,7 +207,7 @@ it.each([
   const lastWrite = { opTime: { ts: new Timestamp({ t: 1, i: 1 }) } };
   const command = async () => ({ isWritablePrimary, lastWrite });
   await feed['askNewest']({ command } as unknown as Db);
-  expect(feed.standing.state).toBe(state);
+  expect(feed.status.state).toBe(state);
 });
 
 const UNKNOWN_ERROR = 8;
@@ -265,7 +265,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
       await until(() => direct.ageMs < FRESH_MS);
       const stepDown = { replSetStepDown: 60, force: true };
       await onMember(mongod, 0, (member) => member.db('admin').command(stepDown));
-      await until(() => direct.standing.state === 'late' && direct.ageMs > 2 * FRESH_MS);
+      await until(() => direct.status.state === 'late' && direct.ageMs > 2 * FRESH_MS);
       expect(direct.blindBecause).toBeUndefined();
     } finally {
       await direct.onApplicationShutdown();

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { momentNow } from '../common/moment.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
-import { isAuthenticationFailure } from '../database/worth-retry.js';
+import { isAuthenticationFailure } from '../database/mongo-errors.js';
 import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
@@ -17,7 +17,7 @@ import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
 import { followWithReconnect } from './feed-connection.js';
 import { endsResumption, mayChangeKinds, requirePlainCollections } from './followable.js';
 import { Listeners } from './listeners.js';
-import { FRESH_FOR_MS, Progress, type Standing } from './progress.js';
+import { FRESH_FOR_MS, Progress, type FeedStatus } from './progress.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -88,8 +88,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return !isBehind();
   }
 
-  get standing(): Standing {
-    return this.progress.standing();
+  get status(): FeedStatus {
+    return this.progress.status();
   }
 
   listen(collection: string, listener: ChangeListener): void {

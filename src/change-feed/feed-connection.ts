@@ -1,7 +1,7 @@
 import { MongoClient, ReadPreference, type Db, type MongoClientOptions } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
-import { isLoggedOut } from '../database/worth-retry.js';
+import { isLoggedOut } from '../database/mongo-errors.js';
 import { refuseMongos } from './followable.js';
 
 const RETRY_AFTER_MS = 500;

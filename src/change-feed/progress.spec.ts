@@ -86,7 +86,7 @@ describe('Progress', () => {
     progress.reached(written(7), written(7));
     progress.mark(written(9), at(1_000));
     expect(progress.majorityLagMs).toBe(1_000);
-    expect(progress.standing(at(1_001))).toMatchObject({ lateBecause: 'majority_lags' });
+    expect(progress.status(at(1_001))).toMatchObject({ lateBecause: 'majority_lags' });
   });
 
   it('is late because of its backlog where a majority has all', () => {
@@ -96,6 +96,6 @@ describe('Progress', () => {
     progress.mark(written(9), at(1_000));
     progress.reached(written(8), written(9));
     expect(progress.majorityLagMs).toBe(0);
-    expect(progress.standing(at(1_001))).toMatchObject({ lateBecause: 'backlog' });
+    expect(progress.status(at(1_001))).toMatchObject({ lateBecause: 'backlog' });
   });
 });

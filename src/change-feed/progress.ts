@@ -18,7 +18,7 @@ export const FEED_STATES = ['current', 'late', 'blind'] as const;
 export const LATE_REASONS = ['majority_lags', 'no_answer', 'backlog'] as const;
 export type LateReason = (typeof LATE_REASONS)[number];
 
-export interface Standing {
+export interface FeedStatus {
   readonly state: (typeof FEED_STATES)[number];
   readonly lateBecause?: LateReason;
   /** How long ago it was known that everything had been told, in milliseconds; infinite while blind. */
@@ -79,7 +79,7 @@ export class Progress {
     return committedAsOf ? elapsedMs(committedAsOf, this.answeredAt) : Infinity;
   }
 
-  standing(now = momentNow()): Standing {
+  status(now = momentNow()): FeedStatus {
     const ageMs = this.ageMs(now);
     if (!this.answeredAt) return { state: 'blind', ageMs };
     if (ageMs <= FRESH_FOR_MS) return { state: 'current', ageMs };

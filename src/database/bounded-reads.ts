@@ -8,7 +8,7 @@ import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
-import { isLoggedOut, passesSoon, isTimeExpired, isWorthRetry } from './worth-retry.js';
+import { isLoggedOut, isTransient, isTimeExpired, isRetryable } from './mongo-errors.js';
 
 /** How long a read may take in all, in milliseconds. `pagesTogether` is a part of `markets`. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
@@ -75,9 +75,9 @@ export class BoundedReads {
         // Where no server is known now, the driver waits for the primary.
         return await (hasPrimary || !readable ? ask() : this.askSecondaries(ask));
       } catch (error) {
-        const lacksSnapshot = passesSoon(error);
+        const lacksSnapshot = isTransient(error);
         const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
-        if (isLast || !isWorthRetry(error) || !this.topology.mayBeReadable) throw error;
+        if (isLast || !isRetryable(error) || !this.topology.mayBeReadable) throw error;
         if (lacksSnapshot) await delay(SNAPSHOT_AGAIN_AFTER_MS);
       }
     }

@@ -4,7 +4,7 @@ import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
 import { satisfies, wantedIndexes, type WantedIndex } from './wanted.js';
-import { isWorthRetry } from './worth-retry.js';
+import { isRetryable } from './mongo-errors.js';
 
 /** One thing that the service wants in the database. */
 interface InitItem {
@@ -61,7 +61,7 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    const isPassing = isWorthRetry(error);
+    const isPassing = isRetryable(error);
     return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
 }

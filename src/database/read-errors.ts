@@ -1,7 +1,7 @@
 import { MongoError, MongoNetworkTimeoutError } from 'mongodb';
 import mongoose from 'mongoose';
 import { overloaded, Problem } from '../http/problem.js';
-import { isBrokenSocket, isTimeExpired } from './worth-retry.js';
+import { isBrokenSocket, isTimeExpired } from './mongo-errors.js';
 
 /** What a caller is told; errors that are not MongoDB's stay as they are. */
 export function problemOf(error: unknown): unknown {

@@ -8,7 +8,7 @@ import {
 } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
-import { isAuthenticationFailure } from './worth-retry.js';
+import { isAuthenticationFailure } from './mongo-errors.js';
 
 const WIRE_VERSION_5_0 = 13;
 

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { FEED_STATES, LATE_REASONS, type Standing } from '../change-feed/progress.js';
+import { FEED_STATES, LATE_REASONS, type FeedStatus } from '../change-feed/progress.js';
 import { ApiField } from '../http/api-field.decorator.js';
 
 const SECONDS = { type: 'number', minimum: 0 } as const;
@@ -15,14 +15,14 @@ export class ChangeFeedState {
     'current',
     { enum: FEED_STATES },
   )
-  readonly state!: Standing['state'];
+  readonly state!: FeedStatus['state'];
 
   @ApiField(
     'Why the feed is late. `majority_lags`: the primary has writes that a majority of the members lacks. `no_answer`: MongoDB has not answered it. `backlog`: there are more changes than it can tell in time.',
     'majority_lags',
     { enum: LATE_REASONS, required: false },
   )
-  readonly lateBecause?: Standing['lateBecause'];
+  readonly lateBecause?: FeedStatus['lateBecause'];
 
   @ApiField(
     'Seconds since the feed was last known to have told every change. Left out while it is blind.',

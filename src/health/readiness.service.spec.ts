@@ -10,8 +10,8 @@ afterEach(() => {
 });
 
 it('never tells an age within the bound of a feed that is late', () => {
-  const standing = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
-  const feed = { standing, told: { newestChangeOf: () => undefined } };
+  const status = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
+  const feed = { status, told: { newestChangeOf: () => undefined } };
   const { changeFeed } = new ReadinessService(
     {} as Database,
     feed as unknown as ChangeFeed,
@@ -42,7 +42,7 @@ it('is ready while there is too much to do: the others would have its load, too'
 
 it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
   const told = { newestChangeOf: () => new Date(Date.now() + 5_000) };
-  const feed = { standing: { state: 'current', ageMs: 0 }, told } as unknown as ChangeFeed;
+  const feed = { status: { state: 'current', ageMs: 0 }, told } as unknown as ChangeFeed;
   const { newestChange } = new ReadinessService({} as Database, feed).state();
   expect(newestChange?.ageSeconds).toBe(0);
 });

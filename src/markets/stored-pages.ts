@@ -3,7 +3,7 @@ import type { PipelineStage } from 'mongoose';
 import { MARKETS } from '../common/collections.js';
 import type { Database } from '../database/database.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
-import { passesSoon } from '../database/worth-retry.js';
+import { isTransient } from '../database/mongo-errors.js';
 import { TAKE_MAX } from '../http/input/page.js';
 import { MARKET_PROJECTION } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
@@ -82,7 +82,7 @@ export class StoredPages {
       attempt.killCursor(cursor);
       this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
     } catch (error) {
-      if (!passesSoon(error)) throw error;
+      if (!isTransient(error)) throw error;
     }
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../common/text.js';
-import { isWorthRetry } from '../../database/worth-retry.js';
+import { isRetryable } from '../../database/mongo-errors.js';
 import type { Progress } from './progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
@@ -25,7 +25,7 @@ export async function onceMongodbIsThere<T>(
 
 /** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
 function isAway(error: unknown): boolean {
-  if (isWorthRetry(error)) return true;
+  if (isRetryable(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return true;
   // What the network does to a bulk write comes without a code.

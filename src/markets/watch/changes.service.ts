@@ -96,7 +96,7 @@ export class ChangesService {
    */
   private async newestWrite(attempt: ReadAttempt): Promise<Timestamp | undefined> {
     if (!this.database.topology.hasSnapshots || !attempt.isOfPrimary) return undefined;
-    if (this.feed.standing.lateBecause === 'majority_lags') return undefined;
+    if (this.feed.status.lateBecause === 'majority_lags') return undefined;
     return attempt.newestWrite();
   }
 }

@@ -5,8 +5,8 @@ import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import { waitForFeed } from './wait-for-feed.js';
 
 const position = new Timestamp({ t: 1, i: 1 });
-const begun = { isStarting: false, isCurrent: true, standing: { state: 'current' }, position };
-const blind = { isCurrent: false, standing: { state: 'blind' }, position: undefined };
+const begun = { isStarting: false, isCurrent: true, status: { state: 'current' }, position };
+const blind = { isCurrent: false, status: { state: 'blind' }, position: undefined };
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };
@@ -38,7 +38,7 @@ it.each([
 ])(
   'waits longer for a client that resumes, where the feed %s: %#',
   async (_why, lateBecause, code) => {
-    const late = { ...begun, isCurrent: false, standing: { state: 'late', lateBecause } };
+    const late = { ...begun, isCurrent: false, status: { state: 'late', lateBecause } };
     const question = { waitMs: 1_800, since: position };
     const reached = waitForFeed(late as ChangeFeed, position, question);
     await delay(500);
@@ -47,10 +47,10 @@ it.each([
   },
 );
 
-it.each([{ isStarting: true }, { standing: { state: 'late', lateBecause: 'backlog' } }])(
+it.each([{ isStarting: true }, { status: { state: 'late', lateBecause: 'backlog' } }])(
   'waits no longer than its request may: %j',
-  async (standing) => {
-    const feed = { ...begun, isCurrent: false, position: undefined, ...standing };
+  async (status) => {
+    const feed = { ...begun, isCurrent: false, position: undefined, ...status };
     const since = performance.now();
     const question = { waitMs: -1, since: position };
     const unavailable = await waitForFeed(feed as ChangeFeed, undefined, question);

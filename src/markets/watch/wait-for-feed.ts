@@ -22,7 +22,7 @@ const RESUMING_MAX_MS = 1_000;
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
-  feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'standing'>,
+  feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'status'>,
   after: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<Problem | undefined> {
@@ -35,7 +35,7 @@ export async function waitForFeed(
     const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
     if (feed.isCurrent && !isBehind) return undefined;
     const { isStarting } = feed;
-    const { state, lateBecause } = feed.standing;
+    const { state, lateBecause } = feed.status;
     if (!isStarting && state === 'blind') return changesUnavailable('blind');
     // A position that a current feed does not reach soon is in the future. Waiting for it would take a place from others.
     const isOver = question.waitMs < 0;

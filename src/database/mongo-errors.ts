@@ -4,15 +4,15 @@ const AUTHENTICATION_FAILED = 18;
 const MAX_TIME_MS_EXPIRED = 50;
 
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
-const PASSING_CODES = [175, 239, 246, 24, 112];
+const TRANSIENT_CODES = [175, 239, 246, 24, 112];
 
 /** Errors of the network and of elections, from HostUnreachable (6) to NotPrimaryOrSecondary (13436). */
 const SERVER_GONE_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436];
 
-const RETRYABLE_CODES = new Set([...PASSING_CODES, ...SERVER_GONE_CODES]);
+const RETRYABLE_CODES = new Set([...TRANSIENT_CODES, ...SERVER_GONE_CODES]);
 
 /** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
-export function isWorthRetry(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   if (isBrokenSocket(error)) return true;
   if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
   if (!(error instanceof MongoError)) return false;
@@ -20,8 +20,8 @@ export function isWorthRetry(error: unknown): boolean {
 }
 
 /** Whether the read can succeed some milliseconds later: of a collection or an index just made there is no snapshot. */
-export function passesSoon(error: unknown): boolean {
-  return error instanceof MongoServerError && PASSING_CODES.includes(Number(error.code));
+export function isTransient(error: unknown): boolean {
+  return error instanceof MongoServerError && TRANSIENT_CODES.includes(Number(error.code));
 }
 
 /** Whether the server gave up because of `maxTimeMS`. */
