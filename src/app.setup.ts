@@ -26,7 +26,7 @@ import { traceRequests } from './telemetry/tracing.js';
 export interface AppOptions {
   readonly limits?: HttpLimits;
   readonly metrics?: Metrics;
-  /** In the place of what was started with the process. */
+  /** For tests, in place of the tracing that was started with the process. */
   readonly tracing?: Api;
 }
 

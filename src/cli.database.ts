@@ -19,7 +19,7 @@ export async function withDatabase(
 ): Promise<void> {
   const config = loadConfig();
   const json = program.opts()['json'] === true;
-  // Others wait for it by this name while it has the embedded MongoDB.
+  // Programs that wait for the embedded MongoDB of this command show this name.
   const name = program.args.slice(0, 2).join(' ');
   const server = await openServer(config, name, signal);
   const connection = newConnection();

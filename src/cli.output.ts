@@ -8,10 +8,10 @@ type Output = NodeJS.WriteStream & { readonly fd: number };
 
 const { stdout, stderr } = process;
 
-// Who writes handles the failure.
+// `writeWhole` reports a failure; without a listener the event would end the process.
 for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 
-/** Writes a text whole. Who awaits it never gets ahead of a slow reader. */
+/** Writes a whole text. Resolves when it is written, so that a caller can't get ahead of a slow reader. */
 export async function writeWhole(stream: Output, text: string): Promise<void> {
   // Node's own stream for files drops the rest of a write that a full disk has cut.
   if (fstatSync(stream.fd).isFile()) return writeFileSync(stream.fd, text);
@@ -35,7 +35,7 @@ export async function print(result: Result, json: boolean): Promise<void> {
 }
 
 /**
- * The result on stdout, for sure.
+ * The result on stdout; unlike `print`, it fails if nobody can get the result.
  * @throws CommandFailure when it can't be written, or the signal comes first
  */
 export async function deliver(result: Result, json: boolean, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure } from './common/command.js';
 
-/** How long a command may take to end after a signal, before it is left where it is. Milliseconds. */
+/** How long a command may take to end after a signal; then it is abandoned. Milliseconds. */
 const GRACE_MS = 5_000;
 
 /** Aborted by the first SIGINT or SIGTERM; the second ends the process, as does a command that can't end. */

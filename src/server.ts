@@ -15,7 +15,7 @@ import { createLogger, exitOnUncaught } from './telemetry/logger.js';
 import { redact } from './telemetry/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
 
-/** A MongoDB that is there answers within this time, and no caller meets a server without it. Milliseconds. */
+/** The server waits this long for MongoDB before it listens, so that the first callers need no 503. Milliseconds. */
 const CONNECTS_WITHIN_MS = 1_000;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -58,7 +58,7 @@ async function start(): Promise<void> {
     if (config.demoFeed) void moveDemoPrices(app);
     process.stdout.write(welcome(host, port));
   } catch (error) {
-    // What it has closed fails the rest of the start.
+    // The shutdown has closed what the rest of the start needs.
     if (shutdown?.aborted) return;
     await embedded?.close();
     throw error;

@@ -10,19 +10,19 @@ import { ReadinessService } from './health/readiness.service.js';
 /** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
 const STILL_LISTENING_MS = 2_000;
 
-/** With clients who go on to connect, there is no end. Milliseconds. */
+/** How long waiting connections are taken at most: some clients never stop connecting. Milliseconds. */
 const TAKES_CONNECTIONS_MS = 500;
 
 /** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
 
-/** What hangs is left by then, so that all is over within 15 s; an embedded mongod, which has a journal, is killed. */
+/** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod, which has a journal, is killed. */
 const LAST_MS = 13_500;
 
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
  * A second signal exits at once.
- * @returns aborted when it begins
+ * @returns a signal that is aborted when the shutdown begins
  */
 export function shutDownOnSignal(
   app: NestExpressApplication,

@@ -14,10 +14,10 @@ import { WindowCounter } from './window-counter.js';
 /** Clients whose refused keys are counted, some 500 bytes each. */
 const MAX_CLIENTS = 20_000;
 
-/** A good key of a limited client is read in the background, and passes after this. */
+/** A limited client is told to wait this long: a good key of it is read in the background, and then accepted. */
 const RETRY_AFTER_MS = 1_000;
 
-/** Lets a request pass with one good key alone, within its limit. Whatever is wrong with a key, the answer is the same. */
+/** Lets a request pass if it has exactly one key, which is good and within its limit. No answer says why a key is bad. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   /** How many keys of each client were refused. */

@@ -7,7 +7,7 @@ import { KeyVerifier } from './key-verifier.js';
 import { requestCounter } from './request-counter.js';
 import { RequestLimit } from './request-limit.js';
 
-/** Commands use it without Nest. */
+/** By a factory, since the service has no decorators: commands use it without Nest. */
 const apiKeysService = {
   provide: ApiKeysService,
   inject: [Database],

@@ -15,7 +15,7 @@ export interface NewKey extends Omit<Caller, 'id'> {
   readonly expiresInMs?: number;
 }
 
-/** A key just made: the only moment at which it is seen. */
+/** A key that was just made. Its text is not stored, and can never be shown again. */
 export interface IssuedKey {
   readonly id: string;
   readonly key: string;
@@ -40,7 +40,7 @@ export class ApiKeysService {
     return this.records.find({}, EXACT).sort({ createdAt: 1, _id: 1 }).toArray();
   }
 
-  /** Ends a key for good; one revoked before keeps its time. */
+  /** Ends a key for good. The time of revocation of a key that is revoked already stays. */
   async revoke(id: string): Promise<StoredApiKey> {
     const active = { _id: id, revokedAt: null };
     await this.records.updateOne(active, { $set: { revokedAt: new Date() } }, EXACT);

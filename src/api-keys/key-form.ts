@@ -31,14 +31,14 @@ export interface PresentedKey {
   readonly hash: Buffer;
 }
 
-/** @param earlier one that is likely to be the same, which then needs no second hash */
+/** @param earlier a key that is likely to be the same: if it is, nothing is hashed */
 export function parseKey(text: string, earlier?: PresentedKey): PresentedKey | undefined {
   if (earlier?.text === text) return earlier;
   const id = keyIdOf(text);
   return id === undefined ? undefined : { id, text, hash: hash('sha256', text, 'buffer') };
 }
 
-/** Whether it is the one whose hash is stored, in a time that tells nothing of how alike they are. */
+/** Whether a key is the one whose hash is stored; compared in constant time. */
 export function matchesHash(key: PresentedKey, stored: unknown): boolean {
   const expected = Buffer.from(typeof stored === 'string' ? stored : '', 'hex');
   return expected.length === key.hash.length && timingSafeEqual(expected, key.hash);

@@ -12,7 +12,7 @@ import { faultsOf } from './key-state.js';
 const MAX_REMEMBERED = 10_000;
 /** Ids that are read in the background are gathered for so long: four queries a second at most. */
 const READ_LATER_MS = 250;
-/** How many ids that memory does not know may wait for that: most of them are invented. */
+/** How many unknown ids may wait for a read in the background: most of them are invented. */
 const MAX_READ_LATER = 2_000;
 
 /**

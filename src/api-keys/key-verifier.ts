@@ -37,7 +37,7 @@ export class KeyVerifier {
 
   /**
    * The caller of a key that memory knows to be good.
-   * @param socket what it came by
+   * @param socket the connection that brought it
    */
   recall(text: string, socket?: Socket): Caller | undefined {
     const key = parseKey(text, socket && this.lastKeys.get(socket));

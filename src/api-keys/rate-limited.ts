@@ -15,7 +15,7 @@ export function rateLimitHeaders(state: RateLimitState): Record<string, string> 
   };
 }
 
-/** Refuses a request for the rate: after `Retry-After` one passes. */
+/** The refusal of a request over its limit. `Retry-After` says when a request passes again. */
 export function rateLimited(detail: string, state: RateLimitState): Problem {
   return new Problem('rate_limited', detail, {
     headers: { ...rateLimitHeaders(state), 'Retry-After': String(secondsLeft(state)) },

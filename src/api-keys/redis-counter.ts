@@ -25,7 +25,7 @@ export class RedisCounter implements OnApplicationShutdown {
     this.redis = new Redis(url, {
       lazyConnect: true,
       connectTimeout: ANSWERS_WITHIN_MS,
-      // For the whole answer: the socket's begins again with each byte.
+      // Bounds the whole answer: `socketTimeout` begins again with each byte.
       commandTimeout: ANSWERS_WITHIN_MS,
       socketTimeout: ANSWERS_WITHIN_MS,
       disconnectTimeout: ANSWERS_WITHIN_MS,

@@ -1,6 +1,6 @@
 import type { Caller } from '../http/api-request.js';
 
-/** A key at rest: everything but the key itself. Where others wrote it, null may stand for what is missing. */
+/** The record of a key, without the key itself. Where others wrote it, null may stand for what is missing. */
 export interface StoredApiKey extends Omit<Caller, 'id'> {
   readonly _id: string;
   /** SHA-256 of the whole key, in hex. */

@@ -25,16 +25,16 @@ const QUIET_WAIT_MS = 40;
 /** After changes: just long enough to learn that no more belong to the last commit. */
 const COMMIT_WAIT_MS = 1;
 
-/** When no reply has proved it complete for so long, the primary is asked for its newest write. Milliseconds. */
+/** When no reply has proved the feed complete for so long, the primary is asked for its newest write. Milliseconds. */
 const ASK_NEWEST_AFTER_MS = 60;
 
 /**
- * After a longer silence it begins anew in place of resuming: MongoDB may take too long to find the place, or may have
+ * After a longer silence the feed begins anew in place of resuming: MongoDB may take too long to find the place, or may have
  * been restored from a backup. Milliseconds.
  */
 const RESUMED_WITHIN_MS = 20_000;
 
-/** How often it is looked whether a cluster time is reached, in milliseconds. */
+/** How often the feed checks whether it has reached a cluster time, in milliseconds. */
 const CHECK_EVERY_MS = 5;
 
 const NOT_STARTED = 'not started';
@@ -66,7 +66,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     private readonly database: Database,
   ) {}
 
-  /** Whether it has neither told anything yet nor failed to. */
+  /** Whether the feed has not yet begun to tell changes, and has not failed either. */
   get isStarting(): boolean {
     return this.blindBecause === NOT_STARTED;
   }
@@ -81,7 +81,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.ageMs <= FRESH_FOR_MS;
   }
 
-  /** Waits until all up to a cluster time is told; false when it is no longer current before. */
+  /** Waits until everything up to a cluster time is told; false if the feed stops being current before that. */
   async hasReached(clusterTime: Timestamp): Promise<boolean> {
     const isBehind = () => !this.position?.greaterThanOrEqual(clusterTime);
     while (isBehind() && this.isCurrent) await delay(CHECK_EVERY_MS);
@@ -165,7 +165,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     this.database.topology.readAfterTime.advance(clusterTime);
   }
 
-  /** A listener that fails at a commit would fail at it for ever: all begin anew behind it. */
+  /** A listener that fails at a commit would fail at it again and again, so all listeners begin anew after it. */
   private tell(commit: WholeCommit): void {
     try {
       this.told.tell(commit);

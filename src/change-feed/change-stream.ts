@@ -13,8 +13,8 @@ export interface Batch {
   /** The newest write that a majority has, as far as the server knew: only such are told. */
   readonly operationTime: Timestamp;
   /**
-   * The newest time that the server knew of, not before its newest write. Signed: what other servers need to
-   * believe it.
+   * The newest time that the server knew of, not before its newest write. It is signed, so that other servers
+   * accept it.
    */
   readonly clusterTime: ClusterTime | undefined;
   /** Before the server was asked. */
@@ -71,7 +71,7 @@ export async function* changeBatches(
   }
 }
 
-/** Of what documents were before a change, only some fields; nothing where it is not known. */
+/** Stages that reduce pre-images to some of their fields, or to null where there is none. */
 export function onlyFieldsBefore(fields: readonly string[]): Document[] {
   const image = '$fullDocumentBeforeChange';
   const wanted = Object.fromEntries(fields.map((field) => [field, `${image}.${field}`]));

@@ -25,7 +25,7 @@ export interface Commit {
   readonly changes: readonly Change[];
 }
 
-/** Is told what changes in a collection. */
+/** Somebody who is told what changes in a collection. */
 export interface ChangeListener {
   /** Fields of which it wants to know what they were before a change. */
   readonly fieldsBefore?: readonly string[];

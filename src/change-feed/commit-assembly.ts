@@ -5,7 +5,7 @@ import type { ResumeToken } from './cluster-time.js';
 /** All events with one cluster time. */
 export interface WholeCommit {
   readonly clusterTime: Timestamp;
-  /** Missing when they were too many to be held. */
+  /** Undefined when they were too many to be held. */
   events: ChangeEvent[] | undefined;
   /** Where to go on after it. */
   resumeToken: ResumeToken;
@@ -27,7 +27,7 @@ export class CommitAssembly {
   }
 
   /**
-   * @param events of one reply; an empty one makes the commit that is held whole
+   * @param events of one reply; with no events the commit that is held is known to be whole
    * @param streamAt the stream has told everything before this cluster time
    * @returns the commits that are whole now, in their order
    */

@@ -19,8 +19,8 @@ const OPTIONS: MongoClientOptions = {
 };
 
 /**
- * Follows a database on a connection of its own, so that load on the others can't delay it: when that fails, anew
- * after a while.
+ * Follows a database on a connection of its own, so that load on other connections can't delay it. After a failure it
+ * tries again.
  * @param signal ends it
  */
 export async function followWithReconnect(

@@ -1,10 +1,10 @@
 import type { Db, Document } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 
-/** What can't be followed with certainty, now and for a while. */
+/** Changes can't be followed reliably here, and trying again soon does not help. */
 class NotFollowable extends Error {}
 
-/** Codes of a stream that can't go on from where it was: an event too large for a reply is one. */
+/** Codes of errors after which a stream can't resume, such as an event that is too large for a reply. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
 /** Events of documents, which don't change the kind of their collection. */
@@ -53,7 +53,7 @@ export function mayChangeKinds(events: readonly ChangeEvent[]): boolean {
   return events.some(({ operationType }) => !OF_DOCUMENTS.has(operationType));
 }
 
-/** Whether the feed can only begin anew. */
+/** Whether the feed must begin anew after an error, since it can't resume. */
 export function endsResumption(error: unknown): boolean {
   const code = Number((error as { code?: unknown }).code);
   return error instanceof NotFollowable || CANNOT_RESUME.has(code);

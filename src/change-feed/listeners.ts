@@ -14,7 +14,7 @@ export class Listeners {
     return [...this.byCollection.keys()];
   }
 
-  /** Fields whose values before a change some listener wants to know. */
+  /** Fields of which some listener wants the values before a change. */
   get fieldsBefore(): string[] {
     return [...this.byCollection.values()].flat().flatMap(({ fieldsBefore = [] }) => fieldsBefore);
   }

@@ -1,8 +1,5 @@
-/** The collection of the markets. */
 export const MARKETS = 'markets';
-
-/** The collection of the API keys. */
 export const API_KEYS = 'api_keys';
 
-/** Those that the service wants in its database. */
+/** The collections that the service needs. */
 export const COLLECTIONS = [MARKETS, API_KEYS];

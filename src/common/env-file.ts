@@ -15,7 +15,7 @@ export function readEnvFile(path: string): Record<string, string | undefined> {
     if (code === 'ENOENT') return {};
     throw new Error(`${path} can't be read: ${code}`, { cause: error });
   }
-  // A NUL is valid UTF-8, and every other byte of what some editors save as "Unicode".
+  // UTF-16, which some editors call "Unicode", can be valid UTF-8: every other byte is then NUL.
   if (!isUtf8(bytes) || bytes.includes(0)) throw new Error(`${path} is not UTF-8`);
   return parseEnv(bytes.toString().replace(/^\ufeff/, ''));
 }

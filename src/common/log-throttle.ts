@@ -1,11 +1,11 @@
-/** Bounds the lines of the log for what may happen with every request. */
+/** Bounds the log lines about something that may happen with every request. */
 export class LogThrottle {
   private toldAt = -Infinity;
   private untold = 0;
 
   constructor(private readonly intervalMs: number) {}
 
-  /** Counts one more; gives the number since the last line when another line is due, else nothing. */
+  /** Counts one event. If another line is due, returns how many events came since the last line. */
   count(): number | undefined {
     this.untold += 1;
     const now = performance.now();

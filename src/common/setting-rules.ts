@@ -35,7 +35,7 @@ export function host(text: string): string {
   throw new SettingFault('must be an IP address or the name of a host');
 }
 
-/** Readers of URLs disagree about these: one cuts there, another goes on. */
+/** URL parsers disagree about these characters: some cut the text there, others read on. */
 function refuseUnescaped(text: string): void {
   if (!/[\s#]/.test(text)) return;
   throw new SettingFault('must have no line break, no space and no # (escaped: %20, %23)');
@@ -65,7 +65,7 @@ export function mongodbUri(text: string): string {
       'must not have w=0: nobody would know whether a key was stored or revoked',
     );
   }
-  // The driver reads them when it connects, and would tell of a server that can't be reached.
+  // The driver reads these files when it connects, and would report that the server can't be reached.
   if (![tlsCAFile, tlsCRLFile, tlsCertificateKeyFile].every(isAbsentOrReadable)) {
     throw new SettingFault('must name TLS files that can be read');
   }

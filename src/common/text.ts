@@ -1,5 +1,5 @@
 export function messageOf(error: unknown): string {
-  // MongoDB's own words repeat the whole command, with all that was to be written.
+  // Some of MongoDB's messages repeat the whole command, with all that was to be written.
   return error instanceof Error
     ? error.message.replace(/ to execute command .*/s, '')
     : String(error);

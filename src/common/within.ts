@@ -1,4 +1,4 @@
-/** What work comes to, unless it takes longer: then it fails with what `tooLate` gives, and goes on unheard. */
+/** The result of some work, or the error of `tooLate` if it takes longer; its late result is ignored. */
 export async function within<T>(ms: number, work: Promise<T>, tooLate: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

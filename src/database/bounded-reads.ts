@@ -25,7 +25,7 @@ const SNAPSHOT_ATTEMPTS = 20;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
-/** Makes one attempt: at a secondary that has the write `after`, or without it at the primary. */
+/** Makes one attempt: at a secondary that has the write `after`; if none is given, at the primary. */
 type Ask<T> = (after?: Timestamp) => Promise<T>;
 
 /** Runs reads within their time, tries again where that can help, and never answers with outdated data. */

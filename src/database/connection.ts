@@ -10,7 +10,7 @@ const MONGOOSE_OPTIONS = { autoCreate: false, autoIndex: false, bufferCommands: 
 
 export function newConnection(): Connection {
   const connection = mongoose.createConnection();
-  // Not by `set()`, which keeps them elsewhere. Collections and indexes are initDatabase's alone.
+  // Not by `set()`, which stores them elsewhere. Only initDatabase makes collections and indexes.
   Object.assign(connection.config, MONGOOSE_OPTIONS);
   return connection;
 }

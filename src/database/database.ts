@@ -94,7 +94,7 @@ export class Database implements OnApplicationShutdown {
     return this.reads.run(budgetMs, operation);
   }
 
-  /** With new connections: those that are open stay without a login. */
+  /** Opens new connections, since those that are open stay without a login. */
   private async logInAgain(): Promise<void> {
     if (this.isLoggingIn || this.closed) return;
     this.isLoggingIn = true;

@@ -13,7 +13,7 @@ interface InitItem {
   readonly ok: boolean;
   /** Why it could not be made, or is not needed. */
   readonly reason?: string;
-  /** Why it failed may pass by itself: an election, for one. */
+  /** The cause of the failure may pass by itself, as an election does. */
   readonly isPassing?: true;
 }
 
@@ -22,8 +22,8 @@ const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
 /**
- * Makes the service's collections, and the indexes of the connection's models, where they lack, and turns on what the
- * change feed needs. Drops nothing, and goes on where something can't be made.
+ * Makes the service's collections and the indexes of the connection's models, where they are missing, and turns on what
+ * the change feed needs. Drops nothing, and goes on where something can't be made.
  */
 export async function initDatabase(connection: Connection): Promise<InitItem[]> {
   const { db } = connection;
@@ -94,7 +94,7 @@ async function turnOnImages(db: Db): Promise<string | void> {
 async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   const collection = db.collection(wanted.collection);
   const present = await collection.indexes().catch((error: unknown) => {
-    // Dropped meanwhile: an index would make it anew.
+    // The collection was dropped meanwhile, and making an index would make it anew.
     if (isNoCollection(error)) throw error;
     return [];
   });

@@ -1,7 +1,7 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
 import { unavailable } from './read-errors.js';
 
-/** How far back from the newest time others are kept. Milliseconds. */
+/** How long earlier times are kept, counted back from now. Milliseconds. */
 export const HEARD_KEPT_MS = 2_000;
 
 /** Times heard within this time of one another are kept as one. Milliseconds. */
@@ -19,7 +19,7 @@ export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
 /** When no server has been heard for longer, nothing is known of what was written. Milliseconds. */
 const SILENT_MAX_MS = 1_500;
 
-/** A secondary that is so far behind answers only if nothing was written in between. Seconds. */
+/** A secondary that is this far behind answers only if nothing was written in between. Seconds. */
 const WITHIN_S = HEARD_KEPT_MS / 1_000;
 
 interface Mark {
@@ -35,7 +35,7 @@ interface Mark {
 export class ReadAfterTime {
   private marks: Mark[] = [];
   private lastHeardAt = -Infinity;
-  /** What was heard earlier came before a gap, or from too few servers: it may have been old. */
+  /** Times that were heard before this may have been old: they came before a gap, or from too few servers. */
   private knownSince = -Infinity;
 
   /** Some server has told this time; none in the answers of a standalone server. */
@@ -57,7 +57,7 @@ export class ReadAfterTime {
     this.knownSince = performance.now();
   }
 
-  /** The newest time of all, signed: what servers need to believe it. */
+  /** The newest time of all, with its signature, without which servers don't accept it. */
   get newest(): ClusterTime | undefined {
     return this.marks.at(-1)?.clusterTime;
   }

@@ -5,10 +5,10 @@ import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
 import { SECONDARY_AGE_MS } from './read-after-time.js';
 import type { Topology } from './topology.js';
 
-/** So many passes look for one state, before a transaction does. */
+/** When so many passes have all differed, a transaction reads. */
 const PASSES_MAX = 4;
 
-/** Documents of a short pass: after 1,000 index entries MongoDB always lets writers in. */
+/** The most documents of a short pass: after 1,000 index entries MongoDB always lets writers in. */
 const SHORT_MAX = 500;
 
 type CommandOptions = typeof DECODING & {
@@ -116,7 +116,7 @@ export class ReadAttempt {
     return {
       ...command,
       collation: EXACT_COLLATION,
-      // That of a transaction is told when it begins.
+      // A transaction gets its read concern when it begins.
       ...(!session.inTransaction() && { readConcern }),
       maxTimeMS: Math.max(1, Math.ceil(this.serverDeadline - performance.now())),
     };

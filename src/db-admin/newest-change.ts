@@ -34,12 +34,12 @@ const BEFORE_OPLOG = new Set<unknown>([286, 136]);
 export async function newestChange(db: Db, collection: string): Promise<NewestChange> {
   // Absent on a standalone server.
   const { operationTime: upTo } = await db.command({ ping: 1 });
-  // An oplog can be long. What is left behind ends with the connection.
+  // An oplog can be long. A search that is abandoned ends with the connection.
   const outOfTime = delay(SEARCH_MS, 'unknown' as const, { ref: false });
   let searchedSeconds = 0;
   for (const seconds of WINDOWS) {
     const from = upTo && { startAtOperationTime: secondsBefore(upTo, seconds) };
-    // Documents would only have to be fetched.
+    // Without the documents, which MongoDB would have to fetch.
     const options = { collections: [collection], start: { ...from, fullDocument: 'default' } };
     const batches = changeBatches(db, options);
     const found = await Promise.race([newestOf(batches, collection, upTo), outOfTime]);

@@ -61,7 +61,7 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
   return { collection, name, present };
 }
 
-/** Follows changes of markets for a moment: only that tells the topology and the privileges alike. */
+/** Follows changes of markets for a moment: only that shows whether both topology and privileges allow it. */
 async function changeFeedStatus(db: Db) {
   let newest: NewestChange | null = null;
   try {

@@ -23,7 +23,7 @@ export async function moveDemoPrices(
   const markets = app.get(Database).connection.collection(MARKETS);
   const records = demoMarkets();
   const live = records.filter(({ marketMoment }) => marketMoment === 'live');
-  // Demo markets have ids in a row of their own.
+  // The ids of demo markets are consecutive.
   const others = { _id: { $not: { $gte: records[0]?._id, $lte: records.at(-1)?._id } } };
   const options = { maxTimeMS: WITHIN_MS };
   for (;;) {
@@ -43,7 +43,7 @@ export async function moveDemoPrices(
   }
 }
 
-/** What one runner's chance gains, another one's of the same line loses: the provider's margin stays. */
+/** Adds to one runner's chance what another of the same line loses, so that the provider's margin stays. */
 export function withMovedPrices(runners: readonly Runner[]): Runner[] {
   const gaining = pick(runners);
   const losing = pick(runners.filter((one) => one !== gaining && one.line === gaining.line));

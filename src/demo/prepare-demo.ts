@@ -4,7 +4,7 @@ import { MARKETS } from '../common/collections.js';
 import { Database } from '../database/database.js';
 import { demoMarkets } from './demo-markets.js';
 
-/** Fills an empty database with demo markets, all or none, and sees to the demo key. */
+/** Fills an empty database with demo markets, all or none, and stores the demo key. */
 export async function prepareDemo(app: INestApplicationContext): Promise<void> {
   const { connection } = app.get(Database);
   const markets = connection.collection(MARKETS);

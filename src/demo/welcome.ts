@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { DEMO_KEY } from '../api-keys/demo-key.js';
 
-/** Listened on by these, the service answers to `localhost`. */
+/** A service that listens on one of these addresses can be reached as `localhost`. */
 const HERE = new Set(['0.0.0.0', '::', '127.0.0.1', '::1']);
 
 /** What a developer sees after the first start: where to look, and a line that answers with odds. */

@@ -14,7 +14,7 @@ export interface MongodOptions {
   readonly args?: readonly string[];
 }
 
-/** Longest time to be up in, in ms; recovering a large data path takes a while. */
+/** How long mongod may take until it takes connections, in ms; recovering a large data path takes a while. */
 const START_TIMEOUT = 45_000;
 /** How long a mongod that was told to end may take, in ms. */
 const STOP_TIMEOUT = 5_000;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 export const execute = promisify(execFile);
 
-/** Change feeds with pre-images came with MongoDB 6. */
+/** Change streams with pre-images came with MongoDB 6. */
 const OLDEST_MAJOR = 6;
 
 /**

@@ -8,7 +8,7 @@ import {
 
 const ALREADY_INITIALIZED = 23;
 
-/** A member that finds itself moved cuts the connections that it has taken: it is asked once more then. */
+/** A member that finds that it was moved cuts its connections: it is asked again, this many times in all. */
 const ATTEMPTS = 5;
 
 /**

@@ -22,7 +22,7 @@ export const cutUnread = new WeakSet<Socket>();
 
 /**
  * Cuts off clients that read nothing of an answer for so long, since it stays in memory. Slow readers are left alone.
- * When the server closes its idle connections, these are kept too, and those of which half a request has come.
+ * Closing idle connections spares those whose answer is still being read, and those with a request that has begun.
  */
 export function watchConnections(server: Server, unreadMs: number): void {
   /** Bytes that the client took and when that last changed, and bytes that had come with its last request. */

@@ -20,7 +20,7 @@ const OVERLOADED = overloaded();
 export interface RequestObserver {
   /** When its answer is sent, or its client has left. */
   closed(request: ApiRequest, response: Response): void;
-  /** Of one that could not be read. */
+  /** When it could not be read. */
   refused(requestId: string, problem: Problem): void;
 }
 
@@ -80,7 +80,7 @@ export class IncomingRequests {
     }
   }
 
-  /** Its id is found only now: for that its query is read, which takes time, and many times the memory of its text. */
+  /** Gives a request its id only now: that reads the query, which takes time and many times the memory of its text. */
   private begin(request: ApiRequest, response: Response): void {
     identify(request);
     this.serve(request, response);

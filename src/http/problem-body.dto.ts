@@ -2,7 +2,6 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { ApiField } from './api-field.decorator.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
-/** In documents. */
 export const EXAMPLE_REQUEST_ID = '7c1c2a5e-6f0b-4b39-9c1c-7f7a8f3a2d10';
 
 /** One thing that is wrong with a request, and what would be right. */

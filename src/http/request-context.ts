@@ -10,7 +10,7 @@ const PLAIN_REQUEST_ID = /^[\w.:-]{1,64}$/;
 /** Host and port as RFC 3986 has them, without user information. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 
-/** What else came on such a connection may be meant otherwise, too. */
+/** Closes the connection, since what else comes on it may be misread, too. */
 const CLOSES = { headers: { Connection: 'close' } };
 
 /** First step in Express: reads a request's query as sent, and refuses what a proxy could read differently. */

@@ -1,7 +1,7 @@
 import type { ApiRequest } from './api-request.js';
 
 /**
- * Keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its own; TLS
+ * Headers that keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its own; TLS
  * and HSTS are the proxy's task.
  */
 export const DATA_HEADERS = {

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 
-/** A stream has no end that a HEAD request could stand for. */
+/** HEAD is not allowed here: it stands for a whole answer, and a stream has no end. */
 export const STREAM_PATH = '/v1/markets/stream';
 
 interface Layer {

@@ -66,7 +66,7 @@ export class JsonBody {
   }
 
   private keep(by: Compression, done: Buffer): Buffer {
-    // zlib's own takes 16 kB, however little is in it.
+    // The buffer that zlib returns takes 16 kB, however little is in it.
     const form = ownBuffer(done);
     this.compressed.set(by, form);
     this.compressedBytes += form.length;

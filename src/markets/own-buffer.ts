@@ -1,4 +1,4 @@
-/** The content in memory of its own: a piece of the pool that Node shares out would keep up to 64 kB alive. */
+/** The content in memory of its own: a piece of Node's buffer pool would keep up to 64 kB alive. */
 export function ownBuffer(content: string | Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(Buffer.byteLength(content));
   if (typeof content === 'string') own.write(content);

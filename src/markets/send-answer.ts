@@ -15,10 +15,10 @@ const ACCEPTED_LENGTH_MAX = 256;
 
 const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
 
-/** Of those that a client takes equally: most name gzip first, and mean nothing by it. */
+/** The order of encodings that a client accepts equally: most clients name gzip first without preferring it. */
 const PREFERRED: readonly Compression[] = ['br', 'gzip'];
 
-/** Its types are older than this option. */
+/** The types of the package lack this option. */
 type WithPreference = Negotiator & {
   encoding(
     available: readonly string[],
@@ -26,10 +26,10 @@ type WithPreference = Negotiator & {
   ): string | undefined;
 };
 
-/** Few different ones are ever sent. */
+/** By `Accept-Encoding`, of which few different values are ever sent. */
 const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
-/** Set earlier only where CORS is set up, which makes the answer depend on the origin, too. */
+/** `Vary` is set already where CORS is set up, which makes the answer depend on the origin, too. */
 function varyOf(response: Response): string {
   const earlier = response.getHeader('Vary');
   return earlier === undefined ? VARY : `${String(earlier)}, ${VARY}`;

@@ -48,7 +48,7 @@ export class ShortWay {
     @Inject(Config) private readonly config: Config,
   ) {}
 
-  /** To be told of each request that the full way answered from memory. */
+  /** To be called for each request that the full way answered from memory. */
   remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {
     const { originalUrl, rawQuery, route } = request;
     const { target, key } = withoutKey(originalUrl);

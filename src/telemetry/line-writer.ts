@@ -2,13 +2,13 @@ import { Buffer } from 'node:buffer';
 import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
-/** Lines that wait for a reader who has stopped reading: beyond it new ones are lost. Characters. */
+/** How much may wait for a reader who has stopped reading; beyond it new lines are lost. Characters. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
-/** What came in so long is offered in one go: a system call for each line costs a look-up in MongoDB a tenth of its time. */
+/** Lines that come within this time are written together: a system call for each costs a tenth of a look-up's time. */
 const OFFER_EVERY_MS = 5;
 
-/** How long the end of the process waits for such a reader. Milliseconds. */
+/** How long the end of the process waits for a reader who has stopped. Milliseconds. */
 const LAST_OFFER_MS = 1_000;
 
 /**

@@ -25,7 +25,7 @@ export function createLogger(
 
 function openStdout(format: Config['logFormat']): DestinationStream {
   const form = format === 'pretty' ? prettyFactory({ singleLine: true }) : undefined;
-  // Asked for `stdout` once, Node takes care that a pipe does not block.
+  // By creating `process.stdout` Node makes a pipe non-blocking.
   return new LineWriter(process.stdout.fd, form);
 }
 

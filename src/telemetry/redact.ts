@@ -7,7 +7,7 @@ const CREDENTIALS = /\b((?:mongodb(?:\+srv)?|rediss?):\/\/)[^\s"]*@/gi;
  * into their messages what they please.
  */
 export function redact(text: string): string {
-  // Nearly every line ends here, by a search that costs less than the two below.
+  // Nearly every line returns here: this search costs less than the two below.
   if (!/mos|:\/\//i.test(text)) return text;
   return text.replace(KEY, 'mos_[redacted]').replace(CREDENTIALS, '$1[redacted]@');
 }

@@ -3,7 +3,7 @@ interface Entry {
   readonly text: string;
 }
 
-/** The last answers with their tags, the one longest unused first to go. */
+/** Answers with their tags, in LRU order. */
 export class EtagCache {
   readonly #entries = new Map<string, Entry>();
 

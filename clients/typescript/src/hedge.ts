@@ -24,7 +24,7 @@ export function hedge<T>(
       clearInterval(timer);
       signal.removeEventListener('abort', abort);
       for (const each of tries) if (each !== won) each.abort();
-      // How the others end says nothing any more.
+      // How the other tries end no longer matters.
       tries.clear();
     };
     const fail = (failure: unknown) => {

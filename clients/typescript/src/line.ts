@@ -4,9 +4,9 @@ import { readEvents, type ServerSentEvent } from './server-sent-events.js';
 import type { Transport } from './transport.js';
 
 /**
- * While none is answered, a new connection is tried so often that prices are true a second after the line is back. Each
- * has more time than the service takes to answer; no more than six are tried at once, which is what a browser has to a
- * host.
+ * While no try is answered a new one begins so often that prices are true a second after the line is back. Each has
+ * more time than the service takes to answer, and there are six at a time at most: browsers open no more connections to
+ * a host.
  */
 const RECONNECT = { everyMs: 800, eachMs: 4_500 };
 
@@ -61,7 +61,7 @@ export async function readText(
   }
 }
 
-/** What breaks in the middle is told as a TypeError by `fetch`. */
+/** The failure to throw. `fetch` throws a TypeError where a connection breaks in the middle of an answer. */
 function lineFailure(failure: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   const isOurs = failure instanceof MarketsProblem || failure instanceof ConnectionLost;

@@ -23,7 +23,7 @@ export class WatchState {
 
   /**
    * Applies groups, all or none.
-   * @throws TypeError when one is not what the interface promises
+   * @throws TypeError when a group is not as the interface promises
    */
   apply(groups: readonly Group[]): void {
     const updates = groups.map((group) => ({ group, markets: this.#checked(group) }));

@@ -17,13 +17,13 @@ export interface WatchOptions {
   readonly conflateMs?: number;
 }
 
-/** There is no stream to be had for now, but answers are. */
+/** Problems that refuse a stream for now, while `/changes` can still be asked. */
 const NO_STREAM = ['changes_unavailable', 'too_many_streams'];
 
 /** After polling for so long a stream is tried again. */
 const STREAM_AGAIN_MS = 60_000;
 
-/** Sooner after an overload: a process that is full or drains may have another beside it. */
+/** After an overload a stream is tried sooner: beside a process that is full there may be another. */
 const OVERLOADED_AGAIN_MS = 10_000;
 
 const RECONNECT_JITTER_MS = 500;
@@ -44,7 +44,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #currentAsOf = -Infinity;
   #retryMs = 0;
   #pollUntil = -Infinity;
-  /** An answer came since a stream last went on. */
+  /** Whether a poll was answered since a stream last worked. */
   #asked = false;
 
   constructor(transport: Transport, query: WatchQuery, options: WatchOptions = {}) {
@@ -135,7 +135,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     const wish = { ...this.#query, conflateMs, since: this.#cursor };
     const url = this.#transport.url('v1/markets/stream', wish);
     const { signal } = this.#closing;
-    // The first may be all that a proxy lets through.
+    // The first one may be all that a proxy lets through.
     let toldCurrent = 0;
     try {
       for await (const event of streamEvents(this.#transport, url, signal)) {
@@ -155,7 +155,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     }
   }
 
-  /** Asking shows whether only streams don't pass, as with a proxy that gathers answers, or the whole line is dead. */
+  /** A poll shows whether only streams fail, as behind a proxy that buffers answers, or the whole line is dead. */
   #streamInVain(): void {
     this.#pollUntil = this.#asked ? performance.now() + STREAM_AGAIN_MS : Infinity;
   }

@@ -7,7 +7,7 @@ import { Problem } from '../problem.js';
 import { listParameters, type Parameter } from './parameter.js';
 import { readInput } from './read-input.js';
 
-/** May take the query as it was sent. */
+/** Its constructor may take the query as it was sent. */
 type InputClass<T = Record<string, unknown>> = new (query?: RawQuery) => T;
 
 const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };

@@ -10,9 +10,9 @@ export interface Parameter {
   readonly example?: unknown;
   /** JSON Schema of a value. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** How often it may be repeated, each time with another value; lacking: it may not. */
+  /** How often it may be given, each time with another value; unset: once. */
   readonly maxItems?: number;
-  /** Makes the value that the rules judge; lacking: the text is the value. */
+  /** Makes the value that the rules judge; unset: the text is the value. */
   readonly convert?: (text: string) => unknown;
 }
 

@@ -5,7 +5,7 @@ import { declare, type Parameter } from './parameter.js';
 type Documented = Pick<Parameter, 'description' | 'example'>;
 type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems'>>;
 
-/** Text by the rule of ids, compared exactly; given once unless it says how often. */
+/** Text by the rule of ids, compared exactly; given once, unless `maxItems` says otherwise. */
 const idText = (where: Parameter['in']) => (documented: Text) => {
   const each = documented.maxItems !== undefined;
   const schema = { type: 'string', pattern: ID_PATTERN };
@@ -21,7 +21,7 @@ export const QueryText = idText('query');
 /** Text in a header; an empty header counts as none. */
 export const HeaderText = idText('header');
 
-/** Some of a few words in the query, exact, case included. */
+/** One or more of a few words in the query, compared exactly, case included. */
 export function QueryChoices({
   values,
   ...documented

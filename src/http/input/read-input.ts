@@ -12,7 +12,7 @@ const UNKNOWN_TOLD_MAX = 20;
 
 const NOT_UTF8 = 'must be valid percent-encoded UTF-8';
 
-/** The query as a whole. */
+/** Names the query as a whole in a fault. */
 const QUERY = '?';
 
 /** What was sent under one name; undefined stands for what can't be decoded. */

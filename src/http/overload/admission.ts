@@ -27,7 +27,7 @@ export class Admission {
     this.queueLimit = new QueueLimit(limits);
   }
 
-  /** To be told of each new connection: others may wait to be taken. */
+  /** To be called for each new connection: others may wait to be taken. */
   connected(): void {
     this.slices.connected();
   }
@@ -52,7 +52,7 @@ export class Admission {
     return this.inFlight.size < this.limits.inFlight;
   }
 
-  /** To be told when the head of an answer is written, and when its client has left. */
+  /** To be called when the head of an answer is written, and when its client has left. */
   over(response: ServerResponse): void {
     if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
   }

@@ -27,7 +27,7 @@ export class TimeSlices {
     setImmediate(this.begin);
   }
 
-  /** To be told of each new connection: more may wait. */
+  /** To be called for each new connection: more may wait. */
   connected(): void {
     this.isConnecting = true;
     this.endsAt = 0;

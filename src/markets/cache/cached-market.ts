@@ -35,7 +35,7 @@ export function cachedMarketOf(
   return { key, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
 }
 
-/** The market after a change: if its filtered fields are the same, it keeps their time. */
+/** The market after a change: if its filtered fields are the same, it keeps `filteredSince`. */
 export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
   if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
   return { ...now, filteredSince: before.filteredSince };

@@ -64,7 +64,7 @@ export class CachedScope {
     return this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
   }
 
-  /** What is made from its markets for other purposes than a page; kept until they change. */
+  /** A part of an answer that is made from its markets and is no page; kept until they change. */
   body(key: string, make: () => Buffer): Buffer {
     return this.bodies.get(key) ?? keep(this.bodies, key, make());
   }

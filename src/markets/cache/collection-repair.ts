@@ -17,7 +17,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
   private mayLack = false;
   private isLooking = false;
-  /** Something that lacks can't be made. */
+  /** Something is missing that could not be made. */
   private inVain = false;
 
   constructor(

@@ -8,7 +8,7 @@ import { REPLACEMENT_CHARACTER } from './id-order.js';
 const LOADED_AT_ASK = 3;
 const NOTED_FOR_MS = 60_000;
 
-/** The usual size of a scope: it is counted how often scopes are asked for, as many as would fit into memory. */
+/** The usual size of a scope. It bounds the counts: there are as many as scopes of this size fit into memory. */
 const USUAL_SCOPE_KB = 48;
 
 /** Noted in place of a count. */

@@ -4,7 +4,7 @@ export type Chunks = AsyncGenerator<Buffer, void>;
 /** Bytes that decide what the content is. */
 const HEAD_BYTES = 3;
 
-/** Reads in a way that the head decides. It has three bytes at least, unless there are fewer. */
+/** Lets `read` decide by the first bytes how to read the whole: by three at least, unless there are fewer. */
 export async function* readByHead(
   chunks: Chunks,
   read: (head: Buffer, whole: Chunks) => Chunks,

@@ -9,9 +9,8 @@ const OBJECT_START = 0x7b;
 const OBJECT_END = 0x7d;
 
 /**
- * A JSON array: a record in each element. Elements are told apart by their brackets and quotes alone; what
- * is between them is for JSON.parse, so that a broken element costs no more than itself, and every record
- * has a line.
+ * A JSON array: a record in each element. Elements are told apart by brackets and quotes alone, and parsed later, one
+ * by one: so a broken element spoils no other, and every record has a line.
  */
 export class ElementSplitter {
   private readonly gatherer = new Gatherer();

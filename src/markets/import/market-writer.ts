@@ -6,7 +6,7 @@ import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { bulkWrite, findStored, insertIfMissing, updateOf } from './stored-markets.js';
 
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
-/** JSON at most doubles when it becomes BSON: shorter records fit into one command twice. */
+/** BSON takes at most twice the bytes of JSON, so that a shorter record fits into one command twice. */
 const LARGE_BYTES = 2 * 1024 * 1024;
 const DUPLICATE_KEY = 11_000;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
@@ -53,7 +53,7 @@ export class MarketWriter {
     return tally;
   }
 
-  /** @returns those that somebody else has made meanwhile */
+  /** @returns the markets that somebody else has inserted meanwhile */
   private async insert(
     markets: readonly MarketWrite[],
     tally: BatchTally,

@@ -8,7 +8,7 @@ import { InputFault, isSpace, LF, LONGEST_RECORD_BYTES, type RawRecord } from '.
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Two byte order marks, or JSON without one: it begins with ASCII, which is a zero byte beside another one. */
+/** A byte order mark of UTF-16, or none before JSON: that begins with ASCII, so one of the first two bytes is zero. */
 const UTF_16 = /^(?:\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0)/;
 
 /**

@@ -21,7 +21,7 @@ const NO_POSITION = new Timestamp({ t: 0, i: 0 });
 interface WatchState {
   readonly groups: readonly Buffer[];
   readonly position: Timestamp;
-  /** Everything that was written before this age is in it. Milliseconds. */
+  /** Everything that was written longer ago than this is in it. Milliseconds. */
   readonly ageMs: number;
 }
 

@@ -92,7 +92,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   /** Reads from MongoDB's own log what happened to the markets after a cluster time, up to another. */
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
-    // Expanded events tell that the collection was made: what a cursor from before that stands for was elsewhere.
+    // Expanded events tell when the collection was made: a cursor from before that is of another collection.
     const start = { startAtOperationTime: from, showExpandedEvents: true };
     const options = { collections: [MARKETS], start, shape: SHAPE };
     for await (const { events, resumeToken } of changeBatches(this.database.db, options)) {

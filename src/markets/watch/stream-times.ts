@@ -6,7 +6,7 @@ export class StreamTimes {
   tellEveryMs = 4_000;
   /** `late` is sent when the feed was not known to be complete for so long. */
   lateAfterMs = 2_000;
-  /** Then the stream ends, so that the client tries another replica. */
+  /** A stream that is late for so long ends, so that the client tries another replica. */
   endLateAfterMs = 15_000;
   livesMs = 3_600_000;
   /** The lives of streams differ by this share, so that their clients don't all come back at once. */

@@ -13,7 +13,7 @@ const LATE_MAX_MS = 300;
 /** How long a position that a current feed has not reached is waited for. Milliseconds. */
 const AHEAD_MAX_MS = 500;
 
-/** One that is starting, or will soon have told what a client missed, is waited for longer. Milliseconds. */
+/** How long a feed that is starting, or will soon have told what a client missed, is waited for. Milliseconds. */
 const RESUMING_MAX_MS = 1_000;
 
 /**

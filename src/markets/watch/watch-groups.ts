@@ -43,7 +43,7 @@ export class WatchGroups {
     return tooMuchData(scopes, (key) => this.watched.get(key)?.length) !== undefined;
   }
 
-  /** One group for each id of a watch, or of some, that has something new. */
+  /** One group for each scope with something new: of all scopes of a watch, or of those that `keys` names. */
   groups(watch: Watch, since: Timestamp | undefined, keys = watch.keys): Buffer[] {
     return keys
       .map((key) => this.watched.get(key))

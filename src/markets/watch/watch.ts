@@ -20,7 +20,7 @@ export class Watch {
   /** False where U+FFFD is in it: broken UTF-8 looks the same here, and only MongoDB can tell them apart. */
   readonly fitsMemory: boolean;
 
-  /** @param collection its name, with that of its database: a cursor of another one is none of this */
+  /** @param collection its name, with that of its database: a cursor of another collection has another hash */
   constructor(
     readonly scopes: readonly Scope[],
     filters: Parameters<typeof conditionsOf>[0],

@@ -102,7 +102,7 @@ export class WatchedScopes implements ScopeOwner {
     this.makeRoom();
   }
 
-  /** Whoever loaded it: what is watched stays in memory. */
+  /** A watched scope stays in memory, whoever loaded it. */
   owns({ key }: CachedScope): boolean {
     return this.watched.has(key);
   }
