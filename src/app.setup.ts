@@ -52,7 +52,7 @@ export async function createApp(
   app.set('trust proxy', config.trustProxy);
   app.use(step(requestContext));
   app.use('/docs', pageHeaders());
-  app.use(openRoutes);
+  app.use(setHeadersEarly);
   if (config.adminPort !== undefined) app.use(step(checkPort));
   if (allowOrigins) {
     app.use(step(checkPreflight));
@@ -83,7 +83,7 @@ function step(check: (request: ApiRequest) => void): RequestHandler {
 }
 
 /** Routes outside the API, and preflights, are sent by Express, which wants their headers beforehand. */
-function openRoutes(request: ApiRequest, response: Response, next: NextFunction): void {
+function setHeadersEarly(request: ApiRequest, response: Response, next: NextFunction): void {
   if (!request.path.startsWith('/v1/') || request.method === 'OPTIONS') {
     const isPage = request.path.startsWith('/docs');
     response.set(isPage ? { 'X-Request-Id': request.requestId } : answerHeadersOf(request));

@@ -30,7 +30,7 @@ export async function print(result: Result, json: boolean): Promise<void> {
   try {
     await writeWhole(stdout, rendered(result, json));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw unwritten(error);
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw writeFailure(error);
   }
 }
 
@@ -44,7 +44,7 @@ export async function deliver(result: Result, json: boolean, signal: AbortSignal
     throw new CommandFailure('stdout leads nowhere: nobody would see the key');
   const stopped = once(signal, 'abort').then(() => signal.throwIfAborted());
   const written = writeWhole(stdout, rendered(result, json)).catch((error: unknown) => {
-    throw unwritten(error);
+    throw writeFailure(error);
   });
   await Promise.race([written, stopped]);
 }
@@ -53,7 +53,7 @@ function rendered({ json, text }: Result, asJson: boolean): string {
   return `${asJson ? printableJson(json) : printableLines(text)}\n`;
 }
 
-function unwritten(error: unknown): CommandFailure {
+function writeFailure(error: unknown): CommandFailure {
   return new CommandFailure(`stdout can't be written: ${(error as NodeJS.ErrnoException).code}`);
 }
 

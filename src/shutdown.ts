@@ -16,7 +16,7 @@ const TAKES_CONNECTIONS_MS = 500;
 /** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
 
-/** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod, which has a journal, is killed. */
+/** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod has a journal and is killed. */
 const LAST_MS = 13_500;
 
 /**
@@ -26,14 +26,14 @@ const LAST_MS = 13_500;
  */
 export function shutDownOnSignal(
   app: NestExpressApplication,
-  last: () => Promise<unknown>,
+  cleanUp: () => Promise<unknown>,
 ): AbortSignal {
   const begun = new AbortController();
   handleSignals((signal) => {
     if (begun.signal.aborted) process.exit(1);
     begun.abort();
     new Logger('Shutdown').log(`${signal}: finishing what is under way`);
-    void Promise.race([shutDown(app).then(last), delay(LAST_MS)]).then(() => process.exit(0));
+    void Promise.race([shutDown(app).then(cleanUp), delay(LAST_MS)]).then(() => process.exit(0));
   });
   return begun.signal;
 }

@@ -69,7 +69,7 @@ describe.each(TARGETS)('GET $route/{$id}, when the request is hostile', (lookup)
     const keyless = requests.filter(({ bytes }) => !KEYS.some((name) => bytes.includes(name)));
     // Keys of earlier requests are read again in the background.
     const records = service.app.get(KeyRecords);
-    await until(() => records['later'].size + records['reads'].size === 0);
+    await until(() => records['toRead'].size + records['reads'].size === 0);
 
     const reads = await readsDuring(service.database.connection, async () => {
       for (const { bytes, answers } of keyless) {

@@ -345,7 +345,7 @@ describe('checking a key', () => {
   it('learns within 2 seconds that an unknown one is there after all', async () => {
     const key = generateKey();
     // Time alone must do it, without a word from the change feed.
-    jest.spyOn(service.app.get(KeyRecords), 'update').mockReturnValue();
+    jest.spyOn(service.app.get(KeyRecords), 'invalidate').mockReturnValue();
     expect((await withHeader(key)).status).toBe(401);
     const record: object = { _id: keyIdOf(key), name: 'restored', hash: hashKey(key) };
     await service.database.connection.collection('api_keys').insertOne(record);
@@ -380,21 +380,21 @@ describe('checking a key', () => {
     const verifier = service.app.get(KeyVerifier);
     const records = service.app.get(KeyRecords);
     // The change feed may tell late that the key was made, which would be remembered.
-    const update = records.update.bind(records);
+    const invalidate = records.invalidate.bind(records);
     jest
-      .spyOn(records, 'update')
-      .mockImplementation((id, stored) => void (stored ?? update(id, stored)));
+      .spyOn(records, 'invalidate')
+      .mockImplementation((id, stored) => void (stored ?? invalidate(id, stored)));
     const key = await newKey();
     const id = keyIdOf(key) ?? '';
     await withHeader(key);
     expect(verifier.recall(key)).toMatchObject({ id });
-    records.update(id, undefined);
+    records.invalidate(id, undefined);
     expect(verifier.recall(key)).toBeUndefined();
 
     const asked = lookedUp(key);
     const lookup = verifier.check(key);
     await asked;
-    records.update(id, undefined);
+    records.invalidate(id, undefined);
     expect(await lookup).toMatchObject({ id });
     expect(verifier.recall(key)).toBeUndefined();
   });
@@ -406,9 +406,9 @@ describe('checking a key', () => {
     const key = generateKey();
     const record = recordOf(key);
     const records = service.app.get(KeyRecords);
-    const changed = records.update.bind(records);
+    const changed = records.invalidate.bind(records);
     // The test alone tells what has changed.
-    jest.spyOn(records, 'update').mockReturnValue();
+    jest.spyOn(records, 'invalidate').mockReturnValue();
     await storedKeys().insertOne(record);
     if (inUse) await withHeader(key);
     const id = keyIdOf(key) ?? '';
@@ -472,7 +472,7 @@ describe('checking again a key that has been let in', () => {
     const other = await createTestApp({ mongodbUri, cacheMaxMb: 0 });
     try {
       const verifier = other.app.get(KeyVerifier);
-      jest.spyOn(other.app.get(KeyRecords), 'update').mockReturnValue();
+      jest.spyOn(other.app.get(KeyRecords), 'invalidate').mockReturnValue();
       const id = keyIdOf(await newKey()) ?? '';
       expect(await verifier.recheck(id)).toBe(true);
       await end(id);
@@ -543,7 +543,7 @@ describe('rotation', () => {
     expect(record.expiresAt).toBeUndefined();
     expect((await find(old.id))?.rotatedTo).toBe(id);
     // The end of the old key is seen when its record is read again.
-    service.app.get(KeyRecords).update(old.id, undefined);
+    service.app.get(KeyRecords).invalidate(old.id, undefined);
     setWallClock(before + DAY_MS - 1);
     for (const each of [old.key, key]) expect((await withHeader(each)).status).toBe(200);
     setWallClock(before + DAY_MS + 5_000);
@@ -635,7 +635,7 @@ describe('the demo key', () => {
     const revoked = await keys.revoke('demo00000000');
     await keys.ensureDemoKey();
     expect(await find('demo00000000')).toEqual(revoked);
-    embedded.app.get(KeyRecords).update('demo00000000', undefined);
+    embedded.app.get(KeyRecords).invalidate('demo00000000', undefined);
     expect((await withHeader(DEMO_KEY, embedded.url)).status).toBe(401);
   });
 });
@@ -664,7 +664,7 @@ describe('while MongoDB is away', () => {
   ] as const)('(%s) a key is trusted for 2 seconds, then it is a 503', async (_how, signal) => {
     const verifier = cutOff.app.get(KeyVerifier);
     // A record fresh from the database, the last word of it.
-    cutOff.app.get(KeyRecords).update(keyIdOf(known) ?? '', undefined);
+    cutOff.app.get(KeyRecords).invalidate(keyIdOf(known) ?? '', undefined);
     const askedAt = performance.now();
     expect((await withHeader(known, cutOff.url)).status).toBe(200);
     const toldAt = performance.now();

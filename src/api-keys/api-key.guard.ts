@@ -17,7 +17,7 @@ const MAX_CLIENTS = 20_000;
 /** A limited client is told to wait this long: a good key of it is read in the background, and then accepted. */
 const RETRY_AFTER_MS = 1_000;
 
-/** Lets a request pass if it has exactly one key, which is good and within its limit. No answer says why a key is bad. */
+/** Lets a request pass that has exactly one key, good and within its limit. No answer says why a key is bad. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   /** How many keys of each client were refused. */

@@ -25,7 +25,7 @@ export class KeyRecords implements ChangeListener {
   private readonly known = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
   private readonly absent = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
   private readonly reads = new Map<string, Promise<KnownKey>>();
-  private readonly later = new Set<string>();
+  private readonly toRead = new Set<string>();
 
   constructor(
     private readonly reader: KeyReader,
@@ -63,13 +63,13 @@ export class KeyRecords implements ChangeListener {
    * ignored: a request that needs such a record reads it itself, and fails if it can't.
    */
   readLater(id: string): void {
-    if (this.reads.has(id) || this.later.has(id)) return;
-    if (this.later.size >= MAX_READ_LATER && !this.known.has(id)) return;
-    this.later.add(id);
-    if (this.later.size > 1) return;
+    if (this.reads.has(id) || this.toRead.has(id)) return;
+    if (this.toRead.size >= MAX_READ_LATER && !this.known.has(id)) return;
+    this.toRead.add(id);
+    if (this.toRead.size > 1) return;
     setTimeout(() => {
-      for (const each of this.later) this.read(each).catch(() => undefined);
-      this.later.clear();
+      for (const each of this.toRead) this.read(each).catch(() => undefined);
+      this.toRead.clear();
     }, READ_LATER_MS).unref();
   }
 
@@ -77,7 +77,7 @@ export class KeyRecords implements ChangeListener {
   committed({ changes }: Commit): void {
     for (const change of changes) {
       if (change.kind !== 'replaced') {
-        this.update(String(change.id), change.kind === 'stored' ? change.document : undefined);
+        this.invalidate(String(change.id), change.kind === 'stored' ? change.document : undefined);
         continue;
       }
       // What a read under way has found of the old collection is trusted for two seconds at most.
@@ -87,7 +87,7 @@ export class KeyRecords implements ChangeListener {
   }
 
   /** Forgets what memory knows of an id, and what a read under way finds, unless it equals the stored record. */
-  update(id: string, stored: object | undefined): void {
+  invalidate(id: string, stored: object | undefined): void {
     const forget = () => {
       if (!isDeepStrictEqual(this.known.peek(id)?.record, stored)) this.known.delete(id);
       this.absent.delete(id);

@@ -47,8 +47,8 @@ export class KeyVerifier {
   }
 
   /**
-   * Checks a key, without MongoDB if memory can tell. For a limited client MongoDB is asked only if the key was good when
-   * last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
+   * Checks a key, without MongoDB if memory can tell. For a limited client MongoDB is asked only if the key was good
+   * when last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
    * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */

@@ -22,7 +22,7 @@ async function cutsAfter(failure: Error) {
   const counter = newCounter();
   counter['redis'].status = 'ready';
   // This process counts in its place.
-  counter['own'].add('a key', 3);
+  counter['fallback'].add('a key', 3);
   expect(await counter.add('a key', 1)).toMatchObject({ used: 4 });
   return cut;
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { WINDOW_SECONDS, type Count, type WindowCounter } from './window-counter.js';
 
-const NAMES_IN_REDIS = 'markets-odds:requests';
+const KEY_PREFIX = 'markets-odds:requests';
 
 /** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
 const ANSWERS_WITHIN_MS = 200;
@@ -17,10 +17,10 @@ export class RedisCounter implements OnApplicationShutdown {
   private readonly limiter: RateLimiterRedis;
   private isAway = false;
 
-  /** @param own counts while Redis is away */
+  /** @param fallback counts while Redis is away */
   constructor(
     url: string,
-    private readonly own: WindowCounter,
+    private readonly fallback: WindowCounter,
   ) {
     this.redis = new Redis(url, {
       lazyConnect: true,
@@ -39,7 +39,7 @@ export class RedisCounter implements OnApplicationShutdown {
     this.limiter = new RateLimiterRedis({
       storeClient: this.redis,
       rejectIfRedisNotReady: true,
-      keyPrefix: NAMES_IN_REDIS,
+      keyPrefix: KEY_PREFIX,
       duration: WINDOW_SECONDS,
       // It only counts: each key has a limit of its own.
       points: 0,
@@ -67,7 +67,7 @@ export class RedisCounter implements OnApplicationShutdown {
       // A connection that answers too slowly is made anew: until then requests are counted here.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
       if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
-      return this.own.add(id, points);
+      return this.fallback.add(id, points);
     }
   }
 

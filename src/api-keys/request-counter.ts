@@ -13,11 +13,11 @@ export const requestCounter = {
   provide: RequestCounter,
   inject: [Config],
   useFactory: async ({ redisUrl }: Config): Promise<RequestCounter> => {
-    const own = new WindowCounter(MAX_KEYS);
-    if (!redisUrl) return own;
+    const inProcess = new WindowCounter(MAX_KEYS);
+    if (!redisUrl) return inProcess;
     // Most services run without Redis, and need not load its client.
     const { RedisCounter } = await import('./redis-counter.js');
-    const shared = new RedisCounter(redisUrl, own);
+    const shared = new RedisCounter(redisUrl, inProcess);
     await shared.connect();
     return shared;
   },

@@ -29,8 +29,8 @@ const COMMIT_WAIT_MS = 1;
 const ASK_NEWEST_AFTER_MS = 60;
 
 /**
- * After a longer silence the feed begins anew in place of resuming: MongoDB may take too long to find the place, or may have
- * been restored from a backup. Milliseconds.
+ * After a longer silence the feed begins anew in place of resuming: MongoDB may take too long to find the place, or may
+ * have been restored from a backup. Milliseconds.
  */
 const RESUMED_WITHIN_MS = 20_000;
 
@@ -51,7 +51,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private lastFailure = '';
 
   /** Who is told, and what was told last. */
-  readonly told = new Listeners();
+  readonly listeners = new Listeners();
   /** How far it has got, and how far the majority of the members. */
   progress = new Progress();
 
@@ -82,7 +82,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   /** Waits until everything up to a cluster time is told; false if the feed stops being current before that. */
-  async hasReached(clusterTime: Timestamp): Promise<boolean> {
+  async waitFor(clusterTime: Timestamp): Promise<boolean> {
     const isBehind = () => !this.position?.greaterThanOrEqual(clusterTime);
     while (isBehind() && this.isCurrent) await delay(CHECK_EVERY_MS);
     return !isBehind();
@@ -93,7 +93,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   listen(collection: string, listener: ChangeListener): void {
-    this.told.add(collection, listener);
+    this.listeners.add(collection, listener);
   }
 
   /** Follows the database until the application ends. */
@@ -112,7 +112,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   private async follow(db: Db): Promise<void> {
-    const { collections, fieldsBefore } = this.told;
+    const { collections, fieldsBefore } = this.listeners;
     let toCheck: readonly string[] = collections;
     const options = {
       collections,
@@ -145,7 +145,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const { lastWrite } = await db.command({ hello: 1 });
     // What is newer may still be lost, and is told when a majority has it.
     const startAtOperationTime: Timestamp | undefined = lastWrite?.majorityOpTime?.ts;
-    this.told.forgetAll(startAtOperationTime);
+    this.listeners.forgetAll(startAtOperationTime);
     this.position = startAtOperationTime;
     return startAtOperationTime ? { startAtOperationTime } : {};
   }
@@ -168,10 +168,10 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** A listener that fails at a commit would fail at it again and again, so all listeners begin anew after it. */
   private tell(commit: WholeCommit): void {
     try {
-      this.told.tell(commit);
+      this.listeners.tell(commit);
     } catch (error) {
       this.logger.error({ err: error }, 'A change could not be applied: what was known is dropped');
-      this.told.forgetAll(commit.clusterTime);
+      this.listeners.forgetAll(commit.clusterTime);
     }
   }
 

@@ -62,7 +62,7 @@ export class CommitAssembly {
   }
 }
 
-/** What the driver can't measure counts as too large: it takes any value with a field `_bsontype` for one of its own. */
+/** What the driver can't measure counts as too large: it takes a value with a field `_bsontype` for one of its own. */
 function bytesOf(event: ChangeEvent): number {
   try {
     return BSON.calculateObjectSize(event);

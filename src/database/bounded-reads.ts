@@ -59,7 +59,7 @@ export class BoundedReads {
       return await within(deadline - performance.now(), this.tryAgain(ask), tooLate);
     } catch (error) {
       abort.abort();
-      this.seeRefusal(error);
+      this.noteRefusal(error);
       throw problemOf(error);
     }
   }
@@ -119,7 +119,7 @@ export class BoundedReads {
     });
   }
 
-  private seeRefusal(error: unknown): void {
+  private noteRefusal(error: unknown): void {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
     if (isLoggedOut(error)) this.logIn();
     const count = this.refusals.count();

@@ -58,7 +58,7 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         // The driver has waited already; a driver's message holds hosts, but never credentials.
         const failure = error instanceof Error ? error.message : 'unknown';
-        if (failure !== lastFailure) this.tellFailure(failure, error);
+        if (failure !== lastFailure) this.logFailure(failure, error);
         lastFailure = failure;
         await delay(RECONNECT_AFTER_MS);
       }
@@ -110,7 +110,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   /** A server that is away may come back; one that refuses us, a wrong password for one, needs somebody. */
-  private tellFailure(failure: string, error: unknown): void {
+  private logFailure(failure: string, error: unknown): void {
     if (error instanceof MongoServerError) this.logger.error(`MongoDB refuses us: ${failure}`);
     else this.logger.warn(`MongoDB can't be reached: ${failure}`);
   }

@@ -78,7 +78,7 @@ export class ReadAttempt {
       rows = await this.rows(command);
       if (isDeepStrictEqual(rows, before)) return rows;
     }
-    // It ends with the session. Its write concern is named, since a connection string may say what no transaction takes.
+    // It ends with the session. Its write concern is named, since that of the connection string may not be allowed.
     const writeConcern = { w: 1 };
     // Without a snapshot each shard would give its own state.
     const readConcern = { level: this.topology.isSharded ? 'snapshot' : 'local' } as const;

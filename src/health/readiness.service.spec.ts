@@ -11,7 +11,7 @@ afterEach(() => {
 
 it('never tells an age within the bound of a feed that is late', () => {
   const status = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
-  const feed = { status, told: { newestChangeOf: () => undefined } };
+  const feed = { status, listeners: { newestChangeOf: () => undefined } };
   const { changeFeed } = new ReadinessService(
     {} as Database,
     feed as unknown as ChangeFeed,

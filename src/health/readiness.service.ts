@@ -39,7 +39,7 @@ export class ReadinessService {
   /** The body of a good answer, from memory: MongoDB is not asked. */
   state(): ReadyState {
     const { state, lateBecause, ageMs } = this.feed.status;
-    const newest = this.feed.told.newestChangeOf(MARKETS);
+    const newest = this.feed.listeners.newestChangeOf(MARKETS);
     return {
       status: 'ready',
       changeFeed: {

@@ -38,7 +38,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     super(app);
     this.messages = messageClasses(app, (response) => {
       if (!this.keepsConnections) response.shouldKeepAlive = false;
-      this.incoming.admission.over(response);
+      this.incoming.admission.release(response);
     });
     this.incoming = new IncomingRequests(app, httpOptions);
   }

@@ -50,7 +50,7 @@ export class IncomingRequests {
   receive(request: ApiRequest, response: Response): void {
     request.startedAt = performance.now();
     response.once('close', () => {
-      this.admission.over(response);
+      this.admission.release(response);
       if (!response.headersSent) describe(request);
       this.options.observer.closed(request, response);
     });

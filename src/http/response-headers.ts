@@ -1,8 +1,8 @@
 import type { ApiRequest } from './api-request.js';
 
 /**
- * Headers that keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its own; TLS
- * and HSTS are the proxy's task.
+ * Headers that keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its
+ * own; TLS and HSTS are the proxy's task.
  */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",

@@ -6,8 +6,13 @@ import { Metrics } from './metrics.js';
 
 it('tells the times of the change feed in seconds', async () => {
   const metrics = new Metrics(0);
-  const told = { lagMs: 2_500 };
-  const feed = { ageMs: 1_500, told, progress: { majorityLagMs: 3_500 }, listen: () => undefined };
+  const listeners = { lagMs: 2_500 };
+  const feed = {
+    ageMs: 1_500,
+    listeners,
+    progress: { majorityLagMs: 3_500 },
+    listen: () => undefined,
+  };
   void new MemoryMetrics(
     metrics,
     { bytes: 1, count: 1 } as MarketCache,

@@ -17,7 +17,7 @@ export class MemoryMetrics {
       ],
       change_feed_lag_seconds: [
         'Time from the newest change in MongoDB until the feed told it.',
-        () => feed.told.lagMs / 1_000,
+        () => feed.listeners.lagMs / 1_000,
       ],
       change_feed_age_seconds: [
         'Time since the feed was last known to have told everything.',

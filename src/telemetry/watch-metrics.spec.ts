@@ -10,7 +10,7 @@ it('counts the time from MongoDB to this process as well as the time within it',
   const metrics = new Metrics(0);
   const hub: { count: number; observer?: StreamObserver } = { count: 0 };
   const watched = { bytes: 0 } as WatchedScopes;
-  const feed = { told: { lagMs: 2_000 } } as ChangeFeed;
+  const feed = { listeners: { lagMs: 2_000 } } as ChangeFeed;
   void new WatchMetrics(metrics, hub as StreamHub, watched, feed);
   hub.observer?.written(3, 500);
   const text = String(await metrics.text());

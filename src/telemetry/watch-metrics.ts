@@ -40,7 +40,7 @@ export class WatchMetrics {
       written: (changes, waitedMs) => {
         events.inc();
         conflated.inc(Math.max(0, changes - 1));
-        lag.observe((feed.told.lagMs + waitedMs) / 1_000);
+        lag.observe((feed.listeners.lagMs + waitedMs) / 1_000);
       },
     };
   }

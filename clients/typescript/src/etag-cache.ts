@@ -7,7 +7,7 @@ interface Entry {
 export class EtagCache {
   readonly #entries = new Map<string, Entry>();
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly maxEntries: number) {}
 
   get(url: string): Entry | undefined {
     const entry = this.#entries.get(url);
@@ -19,9 +19,9 @@ export class EtagCache {
 
   set(url: string, etag: string | null, text: string): void {
     this.#entries.delete(url);
-    if (etag === null || this.most <= 0) return;
+    if (etag === null || this.maxEntries <= 0) return;
     this.#entries.set(url, { etag, text });
     const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.most && oldest !== undefined) this.#entries.delete(oldest);
+    if (this.#entries.size > this.maxEntries && oldest !== undefined) this.#entries.delete(oldest);
   }
 }

@@ -45,7 +45,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #retryMs = 0;
   #pollUntil = -Infinity;
   /** Whether a poll was answered since a stream last worked. */
-  #asked = false;
+  #hasPolled = false;
 
   constructor(transport: Transport, query: WatchQuery, options: WatchOptions = {}) {
     this.#transport = transport;
@@ -132,8 +132,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
 
   async #stream(): Promise<void> {
     const { conflateMs } = this.#options;
-    const wish = { ...this.#query, conflateMs, since: this.#cursor };
-    const url = this.#transport.url('v1/markets/stream', wish);
+    const query = { ...this.#query, conflateMs, since: this.#cursor };
+    const url = this.#transport.url('v1/markets/stream', query);
     const { signal } = this.#closing;
     // The first one may be all that a proxy lets through.
     let toldCurrent = 0;
@@ -151,13 +151,13 @@ export class Watch implements AsyncIterable<WatchEvent> {
         this.#pollUntil = performance.now() + OVERLOADED_AGAIN_MS;
       throw failure;
     } finally {
-      if (toldCurrent > 1) this.#asked = false;
+      if (toldCurrent > 1) this.#hasPolled = false;
     }
   }
 
   /** A poll shows whether only streams fail, as behind a proxy that buffers answers, or the whole line is dead. */
   #streamInVain(): void {
-    this.#pollUntil = this.#asked ? performance.now() + STREAM_AGAIN_MS : Infinity;
+    this.#pollUntil = this.#hasPolled ? performance.now() + STREAM_AGAIN_MS : Infinity;
   }
 
   #take({ event, id, data }: ServerSentEvent): void {
@@ -170,8 +170,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
   }
 
   async #poll(): Promise<void> {
-    const wish = { ...this.#query, since: this.#cursor };
-    const url = this.#transport.url('v1/markets/changes', wish);
+    const query = { ...this.#query, since: this.#cursor };
+    const url = this.#transport.url('v1/markets/changes', query);
     const askedAt = performance.now();
     const text = await readText(this.#transport, url, this.#closing.signal);
     const { data, meta } = JSON.parse(text) as {
@@ -183,7 +183,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     // The answer is of some moment after the question: how long it was on its way is not known.
     this.#current((meta?.ageMs ?? 0) + performance.now() - askedAt);
     this.#retryMs = this.#options.pollMs ?? 2_000;
-    this.#asked = true;
+    this.#hasPolled = true;
     if (this.#pollUntil === Infinity) {
       this.#pollUntil = -Infinity;
       this.#retryMs = 0;

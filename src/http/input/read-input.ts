@@ -26,7 +26,8 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
   const allowed: string[] = [];
   for (const parameter of parameters) {
     const { in: where, name, property, maxItems, convert = String } = parameter;
-    const texts = where === 'query' ? (unread.get(name) ?? []) : textsBeside(request, parameter);
+    const texts =
+      where === 'query' ? (unread.get(name) ?? []) : textsOutsideQuery(request, parameter);
     const detail = faultOf(texts, maxItems);
     if (detail) faults.push({ in: where, name, detail });
     else if (texts.length > 0) values[property] = maxItems ? texts : convert(String(texts[0]));
@@ -36,7 +37,7 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
   }
   const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
   for (const name of [...unread.keys()].slice(0, UNKNOWN_TOLD_MAX)) {
-    fault(echo(name, request), `is not known: allowed are ${allowed.join(', ')}`);
+    fault(shownName(name, request), `is not known: allowed are ${allowed.join(', ')}`);
   }
   const more = unread.size - UNKNOWN_TOLD_MAX;
   if (more > 0) fault(QUERY, `has more names that are not known: ${more}`);
@@ -58,7 +59,7 @@ function groupByName({ rawQuery }: ApiRequest): Map<string, (string | undefined)
 }
 
 /** What was sent in the path or in a header. */
-function textsBeside(request: ApiRequest, { in: where, name }: Parameter): Texts {
+function textsOutsideQuery(request: ApiRequest, { in: where, name }: Parameter): Texts {
   const header = request.headers[name.toLowerCase()];
   // An empty header counts as none.
   if (where === 'header') return header ? [String(header)] : [];
@@ -78,6 +79,6 @@ function faultOf(texts: Texts, maxItems: number | undefined): string | undefined
 }
 
 /** A name as the error may show it: not when it may hold a key. */
-function echo(name: string, request: ApiRequest): string {
+function shownName(name: string, request: ApiRequest): string {
   return SHOWN_NAME.test(name) && !mayHoldKey(name, request) ? name : '(not shown)';
 }

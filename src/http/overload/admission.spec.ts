@@ -53,7 +53,7 @@ it('begins nothing for who has left while he waited, but the next one', () => {
   const { admission, ask, first, serve } = full();
   ask(false);
   const waiting = ask();
-  admission.over(first);
+  admission.release(first);
   jest.advanceTimersByTime(100);
   expect(serve.mock.calls.map(([, response]) => response)).toEqual([first, waiting]);
 });

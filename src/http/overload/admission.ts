@@ -53,7 +53,7 @@ export class Admission {
   }
 
   /** To be called when the head of an answer is written, and when its client has left. */
-  over(response: ServerResponse): void {
+  release(response: ServerResponse): void {
     if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
   }
 

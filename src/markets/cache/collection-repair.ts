@@ -6,7 +6,7 @@ import { Config } from '../../config.js';
 import { Database } from '../../database/database.js';
 
 /** Whoever drops a collection needs some time to fill it again. Milliseconds. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /**
  * Gives a collection that was dropped and filled again, or replaced by another, its indexes and post-images
@@ -14,11 +14,11 @@ const LOOK_EVERY_MS = 1_000;
  */
 @Injectable()
 export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
-  private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
+  private readonly timer = setInterval(() => void this.check(), CHECK_EVERY_MS).unref();
   private mayLack = false;
-  private isLooking = false;
+  private isChecking = false;
   /** Something is missing that could not be made. */
-  private inVain = false;
+  private hasFailed = false;
 
   constructor(
     private readonly database: Database,
@@ -31,7 +31,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   committed({ changes }: Commit): void {
     // A change without its post-image shows that they are off, again and again where we may not turn them on.
     this.mayLack ||= changes.some(
-      ({ kind }) => kind === 'replaced' || (kind === 'altered' && !this.inVain),
+      ({ kind }) => kind === 'replaced' || (kind === 'altered' && !this.hasFailed),
     );
   }
 
@@ -39,19 +39,19 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
     clearInterval(this.timer);
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     // Building indexes takes long where there is much.
-    if (!this.mayLack || this.isLooking) return;
+    if (!this.mayLack || this.isChecking) return;
     this.mayLack = false;
-    this.isLooking = true;
+    this.isChecking = true;
     try {
       const found = this.database.db.listCollections({ name: MARKETS }, { nameOnly: true });
-      if (await found.hasNext()) this.inVain = !(await this.database.init());
+      if (await found.hasNext()) this.hasFailed = !(await this.database.init());
       else this.mayLack = true;
     } catch {
       this.mayLack = true;
     } finally {
-      this.isLooking = false;
+      this.isChecking = false;
     }
   }
 }

@@ -33,12 +33,12 @@ export function makeScope(
   }
   if (!meanwhile || meanwhile.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
   const made = new CachedScope(scope, asOf, markets);
-  if (!meanwhile.every((commit) => canApply(commit, made))) return 'outdated';
+  if (!meanwhile.every((commit) => applyCommit(commit, made))) return 'outdated';
   return made.length > MARKETS_MAX ? 'too large' : made;
 }
 
-/** Applies a commit that is newer than the snapshot, if that can be done. */
-function canApply({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
+/** Applies a commit if it is newer than the snapshot. @returns false when it can\'t be applied */
+function applyCommit({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
   if (!clusterTime.greaterThan(scope.asOf)) return true;
   return changes.every(
     (change) => change.kind !== 'replaced' && new MarketChange(change, clusterTime).applyTo(scope),

@@ -60,7 +60,7 @@ export class ScopeLoader implements ChangeListener {
     try {
       const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
       // It may have been dropped since `asOf`: that is told by then.
-      const isKnown = !missingAt || (await this.feed.hasReached(missingAt));
+      const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
       const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
       for (const scope of scopes) {
         const key = scopeKey(scope);

@@ -61,7 +61,7 @@ export class MarketStream implements ScopeWatcher {
     const isDue = isLate !== progress.isLate || now - progress.toldAgeAt >= times.tellEveryMs;
     if (this.mayHaveGrown && groups.isTooLarge(watch)) this.end('size');
     else if (now > this.endsAt) this.end('age');
-    else if (this.progress.isBlocked) return;
+    else if (progress.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
     else if (isDue && isLate) progress.tellLate(lateMs);
     else if (isDue) progress.tellCurrent();

@@ -75,7 +75,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   }
 
   private async fill(run: number, until: Timestamp, seconds: number): Promise<void> {
-    // While the feed itself can't read MongoDB's log, this can't either; and its connection may be made after the feed's.
+    // While the feed can't read MongoDB's log, this can't either; and `database` may connect after the feed.
     do await delay(FEED_POLL_MS);
     while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db));
     const { begin } = this.history;

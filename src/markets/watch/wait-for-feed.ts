@@ -26,18 +26,18 @@ export async function waitForFeed(
   after: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<Problem | undefined> {
-  const since = performance.now();
-  let lateUntil = since;
+  const startedAt = performance.now();
+  let lateUntil = startedAt;
   for (;;) {
     const now = performance.now();
-    const waited = now - since;
+    const waited = now - startedAt;
     if (!feed.isCurrent) lateUntil = now;
     const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
     if (feed.isCurrent && !isBehind) return undefined;
     const { isStarting } = feed;
     const { state, lateBecause } = feed.status;
     if (!isStarting && state === 'blind') return changesUnavailable('blind');
-    // A position that a current feed does not reach soon is in the future. Waiting for it would take a place from others.
+    // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isOver = question.waitMs < 0;
     if (isBehind && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');

@@ -66,7 +66,7 @@ export class WatchGroups {
     return event;
   }
 
-  /** Without a position, or where what is new since then is not known, all of a scope; undefined when nothing is new. */
+  /** All of a scope without a position, or where nobody knows what is new since then; undefined if nothing is new. */
   private group(scope: CachedScope, conditions: Conditions, since: Timestamp | undefined) {
     const marketKeys = since && this.history.since(scope, since);
     if (!since || !marketKeys) {

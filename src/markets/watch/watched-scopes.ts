@@ -74,7 +74,7 @@ export class WatchedScopes implements ScopeOwner {
    * that were asked for the longest time ago.
    * @returns whether there is room now
    */
-  makeRoom(): boolean {
+  private makeRoom(): boolean {
     for (const watched of this.watched.values()) {
       if (this.hasRoom) return true;
       this.live.get(watched.key)?.forgetAnswers();
