@@ -23,7 +23,7 @@ export interface SeededDatabase {
 }
 
 /** Documents and index entries that the server has looked at since it started. */
-export interface Examined {
+interface Examined {
   readonly documents: number;
   readonly keys: number;
 }

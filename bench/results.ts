@@ -14,7 +14,7 @@ import type { SizePoint } from './size-curve.js';
 import { formatNumber, median } from './statistics.js';
 
 /** What must be reached, and what was. */
-export interface Goal {
+interface Goal {
   readonly name: string;
   readonly wanted: string;
   readonly found: number;

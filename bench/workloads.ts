@@ -8,7 +8,7 @@ export type Workload = (typeof WORKLOADS)[number];
 
 const PATH = '/v1/markets/market';
 
-export const POPULAR_EVENTS = 200;
+const POPULAR_EVENTS = 200;
 
 /** The events that everybody asks for, spread over all there are. */
 export function popularEvents(markets: number): number[] {

@@ -12,7 +12,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-export interface RawRequestOptions {
+interface RawRequestOptions {
   /** How many answers to wait for; interim ones (1xx) don't count. */
   readonly answers?: number;
   /** The answers have no body, as after HEAD. */

@@ -1,7 +1,7 @@
 import type { TextMapGetter } from '@opentelemetry/api';
 import type { Api } from '../src/telemetry/opentelemetry.js';
 
-export interface RecordedSpan {
+interface RecordedSpan {
   name: string;
   readonly kind: number;
   /** Headers of which its trace was read. */

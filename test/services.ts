@@ -22,7 +22,7 @@ export async function startInProcess(mongodbUri: string): Promise<Service> {
   return { url, port, key, stop: () => service.close() };
 }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   /** Settings beside MONGODB_URI, HOST and PORT. */
   readonly env?: Readonly<Record<string, string>>;
   /** Arguments for Node.js itself, such as `--import`. */

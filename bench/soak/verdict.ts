@@ -10,7 +10,7 @@ export interface Sample extends Watched {
   readonly load: MixedResult;
 }
 
-export interface Judgement {
+interface Judgement {
   readonly what: string;
   readonly found: number;
   readonly atMost: number;

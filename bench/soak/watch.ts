@@ -5,7 +5,7 @@ import type { RunningServer } from '../contenders.js';
 import { median } from '../statistics.js';
 
 /** What the service holds while it works: in the median of some readings, where nothing else is said. */
-export interface Holdings {
+interface Holdings {
   /** Resident, in MiB. */
   readonly memoryMb: number;
   /** The lowest reading, which is the one that is closest behind a garbage collection. */

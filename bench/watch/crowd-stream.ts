@@ -1,7 +1,7 @@
 import { EventStream, type StreamEvent, type StreamListener } from './event-stream.js';
 import type { CrowdReport } from './crowd-orders.js';
 
-export interface CrowdStreamOptions {
+interface CrowdStreamOptions {
   readonly port: number;
   readonly key: string;
   readonly path: string;

@@ -1,6 +1,6 @@
 import { get, type ClientRequest, type IncomingMessage } from 'node:http';
 
-export interface StreamTarget {
+interface StreamTarget {
   readonly port: number;
   readonly key: string;
   /** With query. */

@@ -1,7 +1,7 @@
 import type { Caller } from '../http/api-request.js';
 import type { StoredApiKey } from './stored-api-key.js';
 
-export type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
+type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
 
 /** The most that a `RateLimit` header can tell (RFC 9651). */
 const MAX_NUMBER = 999_999_999_999_999;

@@ -17,7 +17,7 @@ export const REFUSALS = [
   'unreadable',
   'demo',
 ] as const;
-export type Refusal = (typeof REFUSALS)[number];
+type Refusal = (typeof REFUSALS)[number];
 
 /** The caller of a good key, or why a key is refused. */
 export type Verdict = Caller | Refusal;

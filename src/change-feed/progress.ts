@@ -16,7 +16,7 @@ export const FEED_STATES = ['current', 'late', 'blind'] as const;
  * told. `no_answer`: MongoDB is silent, or this process was. `backlog`: more changes than can be told in time.
  */
 export const LATE_REASONS = ['majority_lags', 'no_answer', 'backlog'] as const;
-export type LateReason = (typeof LATE_REASONS)[number];
+type LateReason = (typeof LATE_REASONS)[number];
 
 export interface FeedStatus {
   readonly state: (typeof FEED_STATES)[number];

@@ -15,7 +15,7 @@ Every look-up wants an API key: **Authorize** says where it may be sent.
     curl -N -H 'X-API-Key: YOUR_KEY' 'http://localhost:3000/v1/markets/stream?fixtureId=demo-fixture-1'`;
 
 /** The OpenAPI 3.1 document of the application. */
-export function createDocument(app: INestApplication): OpenAPIObject {
+function createDocument(app: INestApplication): OpenAPIObject {
   const options = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Markets Odds Service')

@@ -17,7 +17,7 @@ export interface EmbeddedMongo {
   close(): Promise<void>;
 }
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   /** Where the data are kept; made if need be. */
   readonly path: string;
   /** The name of our command, for others that wait for us. */

@@ -1,6 +1,6 @@
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
-export type ScopeField = (typeof SCOPE_FIELDS)[number];
+type ScopeField = (typeof SCOPE_FIELDS)[number];
 
 /** Which list of markets: all that have one id in one of the fields. */
 export type Scope = {

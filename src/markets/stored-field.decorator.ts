@@ -3,7 +3,7 @@
  * `date` (a BSON date, ISO 8601 outside), `objectId` (made by MongoDB: a record may not have it), `list` (of
  * sub-documents).
  */
-export type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list';
+type FieldKind = 'text' | 'exact' | 'price' | 'date' | 'objectId' | 'list';
 
 interface FieldOptions {
   /** The values that a record may have. Other writers' unknown values are served all the same. */

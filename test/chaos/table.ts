@@ -1,7 +1,7 @@
 import { markdownTable } from '../../bench/markdown-table.js';
 
 /** Every fault, in the order of the table. */
-export const FAULTS = [
+const FAULTS = [
   'MongoDB away at boot',
   'mongod killed and restarted',
   'mongod hangs (SIGSTOP)',

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** How slow the network is; nothing given: as fast as it goes. */
-export interface Slowness {
+interface Slowness {
   /** Added to whatever is sent, in each direction, in ms. */
   readonly delayMs?: number;
   /** Of each connection in each direction. */

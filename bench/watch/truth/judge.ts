@@ -119,7 +119,7 @@ interface Priced {
 }
 
 /** The first price of each market, by event and id. */
-export function pricesOf(markets: readonly Priced[]): Map<string, number> {
+function pricesOf(markets: readonly Priced[]): Map<string, number> {
   return new Map(
     markets.map(({ _id, eventId, runners }) => [
       `${eventId} ${String(_id)}`,

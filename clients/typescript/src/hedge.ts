@@ -1,6 +1,6 @@
 import { MarketsProblem } from './problem.js';
 
-export interface HedgeOptions {
+interface HedgeOptions {
   /** A new try begins so often. */
   readonly everyMs: number;
   /** A try is given up after so long. */

@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export type QueryValue = string | number | readonly string[] | undefined;
+type QueryValue = string | number | readonly string[] | undefined;
 
 /** How long passing failures are tried again where the caller gives no signal. */
 const PATIENCE_MS = 30_000;

@@ -2,7 +2,7 @@
  * What an opaque id may be: 1 to 256 Unicode code points, none of them a control
  * character (general category Cc). Ids are compared exactly: never parsed, trimmed or cased.
  */
-export const ID_MAX_CODE_POINTS = 256;
+const ID_MAX_CODE_POINTS = 256;
 
 /** The rule as an ECMA-262 pattern (flag `u`), as JSON Schema wants it. */
 export const ID_PATTERN = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${ID_MAX_CODE_POINTS}}$`;

@@ -10,7 +10,7 @@ import { CachedScope } from './cached-scope.js';
 import { findScopes } from './find-scopes.js';
 import { makeScope, type Unfit } from './make-scope.js';
 
-export interface LoadBounds {
+interface LoadBounds {
   readonly budgetMs: number;
   /** A scope that does not fit into one reply of MongoDB, of 16 MB, is too large. */
   readonly inOneReply: boolean;

@@ -1,7 +1,7 @@
 import { withGroups } from './group.js';
 
 /** Why a stream ends, as its last event says. */
-export const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
+const END_REASONS = ['draining', 'key', 'age', 'late', 'size'] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
 /** Why a stream ended. A client that does not read, or has left, is told nothing. */

@@ -12,7 +12,7 @@ import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
 
 /** How many ids one watch may have, of both names together. */
-export const WATCHED_MAX = 50;
+const WATCHED_MAX = 50;
 
 const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to the same question';
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
