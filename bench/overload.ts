@@ -31,34 +31,16 @@ interface Source {
   readonly scenario: Scenario;
 }
 
-interface Case {
-  readonly name: string;
-  readonly source: Source;
-}
+/** Of the peak, at least. */
+const GOODPUT_ASKED = 0.75;
 
-export interface Asked {
-  /** Of the peak, at least. */
-  readonly goodput: number;
-  /** Median of the refusals, at most. Milliseconds; null: they may take longer. */
-  readonly refusedInMs: number | null;
-}
-
-const ASKED: Asked = { goodput: 0.75, refusedInMs: null };
-
-const FROM_MEMORY: Source = { name: 'from memory', contender: 'service', scenario: HOT };
-const FROM_MONGODB: Source = {
-  name: 'from MongoDB',
-  contender: 'service, cache off',
-  scenario: COLD,
-};
+const SOURCES: readonly Source[] = [
+  { name: 'from memory', contender: 'service', scenario: HOT },
+  { name: 'from MongoDB', contender: 'service, cache off', scenario: COLD },
+];
 
 /** Kept open, as callers behind a proxy or with a pool have them. */
 const CONNECTIONS = 2_000;
-
-const CASES: readonly Case[] = [FROM_MEMORY, FROM_MONGODB].map((source) => ({
-  name: `${source.name}, ${CONNECTIONS} connections`,
-  source,
-}));
 
 interface Probes {
   /** The slowest of the probes that were asked meanwhile, in ms. */
@@ -76,12 +58,10 @@ export interface OverloadResult extends Probes {
   readonly sent: number;
   /** Of the best peak, what was served in the best storm. */
   readonly goodput: number;
-  readonly asked: Asked;
+  readonly goodputAsked: number;
   /** What was served for each second of processor time, of what it was at the peak: whoever else was using the machine. */
   readonly goodputByCpu: number;
   readonly lost: number;
-  /** Requests/s whose callers left, of the peak. */
-  readonly left: number;
   readonly served: Latencies;
   readonly refused: Latencies;
 }
@@ -99,15 +79,13 @@ interface Rounds {
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-/** A server for all cases of a source: it gets warm once. */
 async function measure(
   database: SeededDatabase,
-  { contender, scenario }: Source,
-  cases: readonly Case[],
-): Promise<OverloadResult[]> {
+  { name: sourceName, contender, scenario }: Source,
+): Promise<OverloadResult> {
   const { workload } = scenario;
   return withLoad(database, scenario, contender, async (server) => {
-    const order = { ...database, workload, newConnections: false, patienceMs: null };
+    const order = { ...database, workload };
     const atPeak = (seconds: number) =>
       ask(server, { ...order, connections: PEAK_CONNECTIONS, perSecond: ALWAYS_DUE, seconds });
     const inRounds = async (count: number): Promise<Rounds> => {
@@ -125,23 +103,15 @@ async function measure(
     };
     await atPeak(WARM_UP_SECONDS);
     await inRounds(1);
-    const results: OverloadResult[] = [];
-    for (const each of cases) {
-      const found = summary(await inRounds(ROUNDS));
-      const result = { name: each.name, asked: ASKED, ...found };
-      const [goodput, asked] = [found.goodput, ASKED.goodput].map((share) =>
-        Math.round(100 * share),
-      );
-      say(
-        `${each.name}, ${TIMES_CAPACITY} × capacity: ${goodput} % of it served (asked ${asked} %)`,
-      );
-      results.push(result);
-    }
-    return results;
+    const found = summary(await inRounds(ROUNDS));
+    const name = `${sourceName}, ${CONNECTIONS} connections`;
+    const [goodput, asked] = [found.goodput, GOODPUT_ASKED].map((share) => Math.round(100 * share));
+    say(`${name}, ${TIMES_CAPACITY} × capacity: ${goodput} % of it served (asked ${asked} %)`);
+    return { name, goodputAsked: GOODPUT_ASKED, ...found };
   });
 }
 
-function summary({ peaks, storms }: Rounds): Omit<OverloadResult, 'name' | 'asked'> {
+function summary({ peaks, storms }: Rounds): Omit<OverloadResult, 'name' | 'goodputAsked'> {
   const peak = rateOf(peaks);
   const seconds = sum(storms, (storm) => storm.seconds);
   return {
@@ -151,7 +121,6 @@ function summary({ peaks, storms }: Rounds): Omit<OverloadResult, 'name' | 'aske
     goodput: bestOf(storms) / bestOf(peaks),
     goodputByCpu: perCpuSecond(storms) / perCpuSecond(peaks),
     lost: sum(storms, ({ lost }) => lost),
-    left: sum(storms, ({ left }) => left) / seconds / peak,
     served: worst(storms.map(({ served }) => served)),
     refused: {
       ...worst(storms.map(({ refused }) => refused)),
@@ -245,12 +214,8 @@ const mongo = await BenchMongo.open(say);
 try {
   const database = await mongo.seed(MARKETS, say);
   for (const pid of [process.pid, mongo.pid]) if (pid !== undefined) moveToCore(OTHER_CORE, pid);
-  const cases = CASES.filter(({ name }) => name.includes(process.argv[2] ?? ''));
   const results: OverloadResult[] = [];
-  for (const source of new Set(cases.map((each) => each.source))) {
-    const its = cases.filter((each) => each.source === source);
-    results.push(...(await measure(database, source, its)));
-  }
+  for (const source of SOURCES) results.push(await measure(database, source));
   process.stdout.write(`${JSON.stringify(results)}\n`);
 } finally {
   await endAll();

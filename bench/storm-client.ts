@@ -12,10 +12,6 @@ export interface Storm {
   readonly seconds: number;
   /** Open at a time, at most. A request that finds none is not sent. */
   readonly connections: number;
-  /** Whether each request has a connection to itself; else they are kept. */
-  readonly newConnections: boolean;
-  /** Who has no answer by then leaves, and another comes instead. Milliseconds; null: they stay. */
-  readonly patienceMs: number | null;
 }
 
 export interface StormResult {
@@ -27,8 +23,6 @@ export interface StormResult {
   /** Requests of the storm that were served when it was over. */
   readonly servedLater: number;
   readonly refused: Latencies;
-  /** Requests whose callers left. */
-  readonly left: number;
   /** Requests with another answer, or none. */
   readonly lost: number;
 }
@@ -55,9 +49,8 @@ class StormRun {
   /** In the order in which they became so: one that is never used is closed by the server. */
   private readonly idle = new Set<Lane>();
   private readonly lanes = new Set<Lane>();
-  /** With the moments at which they were asked, in that order. */
+  /** With the moments at which they were asked. */
   private readonly asked = new Map<Lane, number>();
-  private left = 0;
   private due = 0;
   private sent = 0;
   private readonly nextTarget: () => string;
@@ -68,7 +61,7 @@ class StormRun {
 
   async run(): Promise<StormResult> {
     const { seconds } = this.storm;
-    if (!this.storm.newConnections) await this.openAll();
+    await this.openAll();
     const startedAt = performance.now();
     await new Promise<void>((resolve) => {
       const offer = () => {
@@ -78,7 +71,6 @@ class StormRun {
           return;
         }
         const due = Math.floor((elapsed / 1000) * this.storm.perSecond);
-        this.letLeave();
         for (; this.due < due; this.due++) this.send();
         setTimeout(offer, 1);
       };
@@ -97,34 +89,16 @@ class StormRun {
       served,
       servedLater: this.served.length - served.count,
       refused: latencies(this.refused),
-      left: this.left,
-      lost: this.sent - this.served.length - this.refused.length - this.left,
+      lost: this.sent - this.served.length - this.refused.length,
     };
   }
 
   private send(): void {
-    const lane = this.storm.newConnections ? this.openIfAllowed() : this.nextIdle();
+    const lane = this.nextIdle();
     if (!lane) return;
     this.sent += 1;
     this.asked.set(lane, performance.now());
     lane.ask(this.nextTarget());
-  }
-
-  private letLeave(): void {
-    const { newConnections, patienceMs } = this.storm;
-    if (patienceMs === null) return;
-    const cameBefore = performance.now() - patienceMs;
-    for (const [lane, askedAt] of this.asked) {
-      if (askedAt > cameBefore) return;
-      this.left += 1;
-      this.end(lane);
-      if (newConnections) continue;
-      const other = this.open();
-      other.opened.then(
-        () => this.idle.add(other),
-        () => this.lanes.delete(other),
-      );
-    }
   }
 
   private async openAll(): Promise<void> {
@@ -145,10 +119,6 @@ class StormRun {
     return undefined;
   }
 
-  private openIfAllowed(): Lane | undefined {
-    return this.lanes.size < this.storm.connections ? this.open() : undefined;
-  }
-
   private open(): Lane {
     const lane = new Lane(this.storm, (status) => this.over(lane, status));
     this.lanes.add(lane);
@@ -161,16 +131,11 @@ class StormRun {
     const tookMs = performance.now() - askedAt;
     if (status === 200) this.served.push(tookMs);
     if (status === 503) this.refused.push(tookMs);
-    if (status === undefined || this.storm.newConnections) {
-      this.end(lane);
+    this.asked.delete(lane);
+    if (status !== undefined) {
+      this.idle.add(lane);
       return;
     }
-    this.asked.delete(lane);
-    this.idle.add(lane);
-  }
-
-  private end(lane: Lane): void {
-    this.asked.delete(lane);
     this.lanes.delete(lane);
     lane.close();
   }
@@ -183,11 +148,10 @@ class Lane {
 
   /** @param onOver told the status of each answer, or that there is none */
   constructor(
-    { port, key, newConnections }: Storm,
+    { port, key }: Storm,
     private readonly onOver: (status: number | undefined) => void,
   ) {
-    const closing = newConnections ? 'Connection: close\r\n' : '';
-    this.head = ` HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n${closing}\r\n`;
+    this.head = ` HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\n\r\n`;
     this.connection = new HttpConnection(
       port,
       ({ status }) => this.onOver(status),
