@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { LOADED_AT_ASK } from '../src/markets/cache/load-candidates.js';
 import { CONTENDERS, startContender } from './contenders.js';
 import type { SeededDatabase } from './mongo.js';
 import { end } from './processes.js';
@@ -7,7 +8,7 @@ import { targetsOf, WORKLOADS } from './workloads.js';
 const TARGETS_OF_EACH = 50;
 
 /**
- * Asks all contenders the same, twice so that memory answers, too.
+ * Asks all contenders the same, so often that memory answers, too.
  * @throws Error when one answers otherwise than the others: then there is nothing to compare
  */
 export async function checkAgreement(database: SeededDatabase): Promise<void> {
@@ -17,7 +18,7 @@ export async function checkAgreement(database: SeededDatabase): Promise<void> {
     return Array.from({ length: TARGETS_OF_EACH }, next);
   });
   const servers = await Promise.all(CONTENDERS.map((each) => startContender(each, database)));
-  for (const target of [...targets, ...targets]) {
+  for (const target of Array.from({ length: LOADED_AT_ASK }, () => targets).flat()) {
     const [expected, ...others] = await Promise.all(
       servers.map(async ({ port }) => {
         const url = `http://127.0.0.1:${port}${target}`;

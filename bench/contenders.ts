@@ -33,7 +33,7 @@ export interface RunningServer {
 const START_TIMEOUT_MS = 30_000;
 const REST_TIMEOUT_MS = 120_000;
 const REST_SHARE = 0.06;
-const LOOK_MS = 500;
+const CHECK_EVERY_MS = 500;
 
 /** Starts a contender with its defaults, on the core that is kept for it; resolves when it is ready. */
 export async function startContender(
@@ -92,12 +92,12 @@ async function started(process: ChildProcess, port: number, probe: string): Prom
  */
 async function atRest(pids: readonly number[]): Promise<void> {
   const used = () => pids.map(cpuSeconds);
-  const looks = REST_TIMEOUT_MS / LOOK_MS;
-  for (let look = 0; look < looks; look++) {
+  const checks = REST_TIMEOUT_MS / CHECK_EVERY_MS;
+  for (let check = 0; check < checks; check++) {
     const before = used();
-    await delay(LOOK_MS);
+    await delay(CHECK_EVERY_MS);
     const share = used().map(
-      (seconds, index) => (seconds - (before[index] ?? 0)) / (LOOK_MS / 1000),
+      (seconds, index) => (seconds - (before[index] ?? 0)) / (CHECK_EVERY_MS / 1000),
     );
     if (Math.max(...share) < REST_SHARE) return;
   }

@@ -1,7 +1,7 @@
 import type { Contender } from './contenders.js';
 import { LoadClient } from './load.js';
 import type { SeededDatabase } from './mongo.js';
-import { withLoad, type Pace } from './rounds.js';
+import { WARM_UP_REQUESTS, withLoad, type Pace } from './rounds.js';
 import { COLD, HOT_CHANGING, type Scenario } from './scenarios.js';
 import { formatNumber } from './statistics.js';
 
@@ -20,8 +20,6 @@ const RATES = [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000
 const OVERLOADED_MS = 250;
 /** So has one that refuses so many. */
 const OVERLOADED_SHARE = 0.01;
-
-const WARM_UP_REQUESTS = 3_000;
 
 /** Raises the rate for each server until it can't keep up. */
 export async function measureLoadCurve(

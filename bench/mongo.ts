@@ -8,6 +8,7 @@ import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
 import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
+import { withDatabase } from '../test/mongo.js';
 import type { marketOf } from './bench-markets.js';
 import { seed } from './seed.js';
 
@@ -123,11 +124,4 @@ export class BenchMongo {
     const size = `cache_size=${Math.round(bytes / 2 ** 20)}MB`;
     await this.client.db('admin').command({ setParameter: 1, wiredTigerEngineRuntimeConfig: size });
   }
-}
-
-/** The same connection string with another database in its path. */
-function withDatabase(uri: string, name: string): string {
-  const [, server = '', options = ''] =
-    /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(uri) ?? [];
-  return `${server}/${name}${options}`;
 }

@@ -19,7 +19,7 @@ export const FULL_PACE: Pace = { rounds: 5, warmUpSeconds: 12, seconds: 4, soakS
 export const QUICK_PACE: Pace = { rounds: 3, warmUpSeconds: 1, seconds: 2, soakSeconds: 9 };
 
 /** Compiled code is what is measured: a slow machine warms up by requests rather than by seconds. */
-const WARM_UP_REQUESTS = 3_000;
+export const WARM_UP_REQUESTS = 3_000;
 
 export interface Sample extends Measurement {
   readonly round: number;

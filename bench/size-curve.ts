@@ -1,6 +1,6 @@
 import { LoadClient } from './load.js';
 import type { BenchMongo, SeededDatabase } from './mongo.js';
-import { withLoad, type Pace } from './rounds.js';
+import { WARM_UP_REQUESTS, withLoad, type Pace } from './rounds.js';
 import { COLD } from './scenarios.js';
 import { markdownTable } from './markdown-table.js';
 import { formatNumber, median } from './statistics.js';
@@ -16,7 +16,6 @@ export interface SizePoint {
   readonly keysExamined: number;
 }
 
-const WARM_UP_REQUESTS = 3_000;
 /** One after the other: how long a page takes, not how long it waits for others. */
 const CONNECTIONS = 1;
 

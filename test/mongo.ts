@@ -16,7 +16,11 @@ export function testDatabaseUri(): string {
   return withDatabase(base);
 }
 
-function withDatabase(base: string, name = `test-${randomBytes(6).toString('hex')}`): string {
+/** The same connection string with another database in its path. */
+export function withDatabase(
+  base: string,
+  name = `test-${randomBytes(6).toString('hex')}`,
+): string {
   const [, hosts = '', options = ''] =
     /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(base) ?? [];
   return `${hosts}/${name}${options}`;

@@ -3,9 +3,9 @@ import { formatNumber, slope } from '../statistics.js';
 import type { MixedResult } from './mixed-load.js';
 import type { Watched } from './watch.js';
 
-/** What became of one stretch of the run. */
+/** What became of one interval of the run. */
 export interface Sample extends Watched {
-  /** Since the load began: the end of the stretch. */
+  /** The end of the interval, counted from the beginning of the load. */
   readonly minute: number;
   readonly load: MixedResult;
 }
@@ -24,7 +24,7 @@ interface Judgement {
  */
 const MEMORY_MB = 32;
 
-/** Of what was due, in %: a moment's worth is under way at the end of each stretch. More, and it was no half load. */
+/** Of what was due, in %: some requests are under way at the end of each interval. With more it was no half load. */
 const UNANSWERED = 1;
 
 /**
@@ -64,7 +64,7 @@ export function judge(samples: readonly Sample[]): Judgement[] {
     },
     {
       what: 'requests with an unknown key not answered 401',
-      found: sum(({ strangers }) => count(notRefused(strangers))),
+      found: sum(({ unknownKeys }) => count(notRefused(unknownKeys))),
       atMost: 0,
     },
   ];
@@ -99,9 +99,9 @@ function signed(value: number): string {
 export function sampleTable(samples: readonly Sample[]): string {
   let [requests, badKeys] = [0, 0];
   const rows = samples.map((sample) => {
-    const { minute, holdings, load, strangers } = sample;
+    const { minute, holdings, load, unknownKeys } = sample;
     requests += load.requests;
-    badKeys += count(strangers);
+    badKeys += count(unknownKeys);
     return [
       formatNumber(minute),
       holdings.memoryMb.toFixed(1),
@@ -116,7 +116,7 @@ export function sampleTable(samples: readonly Sample[]): string {
       formatNumber(load.hotP99),
       formatNumber(load.coldP99),
       listed(load.failures),
-      listed(notRefused(strangers)),
+      listed(notRefused(unknownKeys)),
     ];
   });
   const head = [

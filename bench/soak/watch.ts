@@ -21,29 +21,29 @@ interface Holdings {
 export interface Watched {
   readonly holdings: Holdings;
   /** Answers to well-formed keys that nobody has issued, by status. */
-  readonly strangers: Readonly<Record<string, number>>;
+  readonly unknownKeys: Readonly<Record<string, number>>;
 }
 
 const READ_EVERY_MS = 1_000;
 
 /** Below what an address may try, ten a second. */
-const STRANGERS_AT_A_READING = 4;
+const UNKNOWN_KEYS_AT_A_READING = 4;
 
 /** Reads once a second what the service holds, and tries keys that it can't know, each only once. */
 export async function watch(server: RunningServer, signal: AbortSignal): Promise<Watched> {
   const readings: Holdings[] = [];
-  const strangers: Record<string, number> = {};
+  const unknownKeys: Record<string, number> = {};
   do {
     // The clients have connected by then.
     await delay(READ_EVERY_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted && readings.length > 0) break;
     readings.push(await read(server));
-    for (let index = 0; index < STRANGERS_AT_A_READING; index++) {
-      const status = await askAsStranger(server);
-      strangers[status] = (strangers[status] ?? 0) + 1;
+    for (let index = 0; index < UNKNOWN_KEYS_AT_A_READING; index++) {
+      const status = await askWithUnknownKey(server);
+      unknownKeys[status] = (unknownKeys[status] ?? 0) + 1;
     }
   } while (!signal.aborted);
-  return { holdings: summary(readings), strangers };
+  return { holdings: summary(readings), unknownKeys };
 }
 
 async function read(server: RunningServer): Promise<Holdings> {
@@ -58,7 +58,7 @@ async function read(server: RunningServer): Promise<Holdings> {
   };
 }
 
-async function askAsStranger({ port }: RunningServer): Promise<number> {
+async function askWithUnknownKey({ port }: RunningServer): Promise<number> {
   const url = `http://127.0.0.1:${port}/v1/markets/market/provider/ev-0000000`;
   const answer = await fetch(url, { headers: { 'X-API-Key': generateKey() } });
   await answer.arrayBuffer();

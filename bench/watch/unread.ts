@@ -16,7 +16,7 @@ const IDS_EACH = 50;
 const EVENTS = 50;
 const READERS = 100;
 const PER_SECOND = 2_500;
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 const GIVE_UP_AFTER_MS = 90_000;
 
 /** Changes by which the lag of those who read is measured. */
@@ -84,8 +84,8 @@ async function watch({ pid }: ServerProcess, unsent: UnsentBytes): Promise<numbe
   let most = 0;
   while (!unsent.isOver) {
     most = Math.max(most, await memoryOf(pid));
-    await unsent.look(performance.now() > giveUpAt);
-    await delay(LOOK_EVERY_MS);
+    await unsent.check(performance.now() > giveUpAt);
+    await delay(CHECK_EVERY_MS);
   }
   return most;
 }

@@ -20,8 +20,8 @@ export class UnsentBytes {
     return this.waitedMs.length;
   }
 
-  /** @param isLast whether to look no more, even if some are not cut */
-  async look(isLast: boolean): Promise<void> {
+  /** @param isLast whether this is the last check, even if some are not cut */
+  async check(isLast: boolean): Promise<void> {
     const now = performance.now();
     const open = await openConnections();
     for (const { localPort = 0 } of this.sockets) {

@@ -39,30 +39,30 @@ export class Tally {
 
   readonly count = (outcome: Outcome): void => {
     const { url, start, end, status, verdict, body } = outcome;
-    const weather = this.isFaulty(start - BOUND_MS.quiet, end) ? 'faulty' : 'quiet';
+    const period = this.isFaulty(start - BOUND_MS.quiet, end) ? 'faulty' : 'quiet';
     this.slowestMs = Math.max(this.slowestMs, end - start);
     if (!verdict) {
-      if (weather === 'faulty' && (status === 503 || status === 504)) this.refused += 1;
-      else this.note(`${weather}: ${status} for ${url} after ${ms(end - start)}: ${body}`);
+      if (period === 'faulty' && (status === 503 || status === 504)) this.refused += 1;
+      else this.note(`${period}: ${status} for ${url} after ${ms(end - start)}: ${body}`);
       return;
     }
     this.reads += 1;
     if (status === 304) this.notModified += 1;
     if (verdict.staleMs === undefined) {
       this.mixed += 1;
-      this.note(`${weather}: an answer of no state for ${url}: ${body}`);
+      this.note(`${period}: an answer of no state for ${url}: ${body}`);
       return;
     }
-    this.stale[weather].push(verdict.staleMs);
-    if (verdict.staleMs > BOUND_MS[weather]) {
+    this.stale[period].push(verdict.staleMs);
+    if (verdict.staleMs > BOUND_MS[period]) {
       this.tooStale += 1;
-      this.note(`${weather}: ${status}, ${ms(verdict.staleMs)} stale, for ${url}`);
+      this.note(`${period}: ${status}, ${ms(verdict.staleMs)} stale, for ${url}`);
     }
   };
 
   /** The age below which this share of the answers is, in ms. */
-  staleness(weather: keyof typeof BOUND_MS, share: number): number {
-    const sorted = this.stale[weather].toSorted((one, other) => one - other);
+  staleness(period: keyof typeof BOUND_MS, share: number): number {
+    const sorted = this.stale[period].toSorted((one, other) => one - other);
     return sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
   }
 

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { until } from '../../../test/until.js';
 import { eventIdOf } from '../../bench-markets.js';
-import { Poller, Streamer, type Place } from './callers.js';
+import { Poller, Streamer, type Service } from './callers.js';
 import { pairOf, randomEventId, randomPair } from './data.js';
 import { Judge, type Question, type Verdict } from './judge.js';
 
@@ -28,11 +28,11 @@ function randomQuestion(): Question {
 }
 
 process.on('disconnect', () => process.exit(0));
-const [{ uri, ...place }] = (await once(process, 'message')) as [Place & { uri: string }];
+const [{ uri, ...service }] = (await once(process, 'message')) as [Service & { uri: string }];
 const judge = new Judge(uri);
 const callers = [
-  ...Array.from({ length: STREAMERS }, () => new Streamer(place, randomQuestion(), judge)),
-  ...Array.from({ length: POLLERS }, () => new Poller(place, randomQuestion(), judge)),
+  ...Array.from({ length: STREAMERS }, () => new Streamer(service, randomQuestion(), judge)),
+  ...Array.from({ length: POLLERS }, () => new Poller(service, randomQuestion(), judge)),
 ];
 await once(process, 'message');
 for (const caller of callers) caller.settle();

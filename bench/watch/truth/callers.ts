@@ -4,7 +4,7 @@ import type { Group } from '../../../test/watch-client.js';
 import { EventStream, type StreamEvent, type StreamListener } from '../event-stream.js';
 import { ToldState, type Judge, type Question } from './judge.js';
 
-export interface Place {
+export interface Service {
   readonly ports: readonly number[];
   readonly key: string;
 }
@@ -23,7 +23,7 @@ abstract class Caller {
   comparedAtEnd = 0;
 
   constructor(
-    protected readonly place: Place,
+    protected readonly service: Service,
     private readonly question: Question,
     judge: Judge,
   ) {
@@ -38,7 +38,7 @@ abstract class Caller {
   }
 
   protected get port(): number {
-    return this.place.ports[randomInt(this.place.ports.length)] ?? 0;
+    return this.service.ports[randomInt(this.service.ports.length)] ?? 0;
   }
 
   protected path(route: string): string {
@@ -110,7 +110,7 @@ export class Streamer extends Caller implements StreamListener {
   }
 
   private connect(): EventStream {
-    const { key } = this.place;
+    const { key } = this.service;
     const target = { port: this.port, key, path: this.path('stream'), lastId: this.cursor };
     return new EventStream(target, this);
   }
@@ -138,7 +138,7 @@ export class Poller extends Caller {
     else this.maybeForget();
     const since = this.cursor === undefined ? '' : `&since=${this.cursor}`;
     const answer = await fetch(`http://127.0.0.1:${this.port}${this.path('changes')}${since}`, {
-      headers: { 'X-API-Key': this.place.key },
+      headers: { 'X-API-Key': this.service.key },
       signal: AbortSignal.timeout(isCut ? randomInt(1, 10) : POLL_TIMEOUT_MS),
     });
     const text = await answer.text();

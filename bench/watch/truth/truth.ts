@@ -35,14 +35,14 @@ export async function measureTruth({ changes, faultEveryS, say }: Setting): Prom
     });
     writer.send('begin');
     const faults = faultsOf(stage, replicas);
-    let befallen = 0;
+    let faultCount = 0;
     for (; !progress.isDone; await delay(1_000 * faultEveryS)) {
-      await faults[befallen % faults.length]?.().catch((error: unknown) => say(String(error)));
-      befallen += 1;
+      await faults[faultCount % faults.length]?.().catch((error: unknown) => say(String(error)));
+      faultCount += 1;
     }
     const result = once(callers, 'message') as Promise<[CallersResult]>;
     callers.send('finish');
-    return findingsOf(progress.written, befallen, (await result)[0], say);
+    return findingsOf(progress.written, faultCount, (await result)[0], say);
   } finally {
     await Promise.all([end(writer), end(callers)]);
     await Promise.all(replicas.map((replica) => replica.stop()));

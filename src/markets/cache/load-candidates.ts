@@ -5,7 +5,7 @@ import { REPLACEMENT_CHARACTER } from './id-order.js';
  * A scope is loaded when it is asked for the third time, each within a minute of the last. To load one costs as much as
  * many pages, and of look-ups all over the database some come a second time by chance.
  */
-const LOADED_AT_ASK = 3;
+export const LOADED_AT_ASK = 3;
 const NOTED_FOR_MS = 60_000;
 
 /** The usual size of a scope. It bounds the counts: there are as many as scopes of this size fit into memory. */
