@@ -11,7 +11,7 @@ import { goalsOf, goalTable, growthGoal, tableOf } from './results.js';
 import { FULL_PACE, QUICK_PACE, runRounds } from './rounds.js';
 import { measureSizeCurve, sizeTable } from './size-curve.js';
 import { formatNumber } from './statistics.js';
-import { readWishes, type Wishes } from './wishes.js';
+import { readOptions, type BenchOptions } from './bench-options.js';
 import { withBenchMongo } from './with-bench-mongo.js';
 
 /** The sizes that are compared with the one asked for. */
@@ -19,7 +19,10 @@ const SMALLER_SIZES = [100_000, 1_000_000];
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-async function bench(mongo: BenchMongo, { markets, rounds, quick, docs }: Wishes): Promise<void> {
+async function bench(
+  mongo: BenchMongo,
+  { markets, rounds, quick, docs }: BenchOptions,
+): Promise<void> {
   const smaller: SeededDatabase[] = [];
   for (const size of SMALLER_SIZES.filter((each) => docs && each < markets)) {
     smaller.push(await mongo.seed(size, say));
@@ -50,5 +53,5 @@ async function bench(mongo: BenchMongo, { markets, rounds, quick, docs }: Wishes
   await writeReport(results, { 'load.svg': drawLoadCurve(load), 'size.svg': drawSizeCurve(sizes) });
 }
 
-const wishes = readWishes();
-await withBenchMongo(say, (mongo) => bench(mongo, wishes));
+const options = readOptions();
+await withBenchMongo(say, (mongo) => bench(mongo, options));

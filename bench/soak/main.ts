@@ -40,7 +40,7 @@ const SETTLE_SECONDS = 20;
 const SAMPLE_SECONDS = 60;
 const SAMPLES_AT_LEAST = 10;
 
-interface Wishes {
+interface SoakOptions {
   readonly minutes: number;
   readonly markets: number;
   readonly docs: boolean;
@@ -48,7 +48,7 @@ interface Wishes {
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-async function soak(mongo: BenchMongo, { minutes, markets, docs }: Wishes): Promise<void> {
+async function soak(mongo: BenchMongo, { minutes, markets, docs }: SoakOptions): Promise<void> {
   const database = await mongo.seed(markets, say);
   for (const pid of [process.pid, mongo.pid]) if (pid !== undefined) moveToCore(OTHER_CORE, pid);
   await withLoad(database, HOT_CHANGING, 'service', async (server) => {
@@ -127,8 +127,8 @@ async function takeSamples(
   return samples;
 }
 
-/** Ends the process with a word on the usage where that is asked for, or not kept to. */
-function readWishes(): Wishes {
+/** Reads the command line. Prints the usage and exits where that is asked for, or an option is wrong. */
+function readOptions(): SoakOptions {
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '30' },
@@ -145,5 +145,5 @@ function readWishes(): Wishes {
   return process.exit(values.help ? 0 : 2);
 }
 
-const wishes = readWishes();
-await withBenchMongo(say, (mongo) => soak(mongo, wishes));
+const options = readOptions();
+await withBenchMongo(say, (mongo) => soak(mongo, options));

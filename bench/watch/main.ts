@@ -40,16 +40,20 @@ const PAGE = 'docs/performance.md';
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-type Wishes = Pick<Setting, 'changes' | 'faultEveryS'>;
+type TruthOptions = Pick<Setting, 'changes' | 'faultEveryS'>;
 
-async function bench(names: readonly string[], wishes: Wishes, docs: boolean): Promise<boolean> {
+async function bench(
+  names: readonly string[],
+  options: TruthOptions,
+  docs: boolean,
+): Promise<boolean> {
   const stage = await Stage.open(SEEDED_EVENTS * MARKETS_PER_EVENT, say, 1);
   try {
     const { version } = await stage.db.admin().command({ buildInfo: 1 });
     const findings: Finding[] = [];
     for (const name of names) {
       say(`Measuring: ${name}`);
-      const found = await MEASUREMENTS[name]?.({ stage, ...wishes, say });
+      const found = await MEASUREMENTS[name]?.({ stage, ...options, say });
       findings.push(...(found ?? []));
       say(findingsTable(found ?? []));
     }

@@ -16,7 +16,7 @@ const MARKETS_MIN = 10_000;
 const MARKETS_MAX = 100_000_000;
 
 /** What the command line asks for. */
-export interface Wishes {
+export interface BenchOptions {
   readonly markets: number;
   /** Unset: as many as is usual. */
   readonly rounds: number | undefined;
@@ -24,8 +24,8 @@ export interface Wishes {
   readonly docs: boolean;
 }
 
-/** Ends the process with a word on the usage where that is asked for, or not kept to. */
-export function readWishes(): Wishes {
+/** Reads the command line. Prints the usage and exits where that is asked for, or an option is wrong. */
+export function readOptions(): BenchOptions {
   const { markets, rounds, quick, docs, help } = parsed();
   const isUsable =
     Number.isSafeInteger(markets) &&
