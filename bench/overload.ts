@@ -15,12 +15,12 @@ const TIMES_CAPACITY = 3;
 
 /** Each storm between two peaks. What disturbs the machine for some seconds can only slow it: the best of each are compared. */
 const ROUNDS = 3;
-/** And one more on each new server, which does not count: code that has never run is slow. */
+/** The warm-up of each new server, with one round more that does not count: code that has never run is slow. */
 const WARM_UP_SECONDS = 6;
 const PEAK_SECONDS = 2;
 const STORM_SECONDS = 3;
 
-/** The peak is what so many connections get that are never without a request. */
+/** The peak is what so many connections get, each of which always has a request under way. */
 const PEAK_CONNECTIONS = 64;
 const ALWAYS_DUE = 40_000;
 
@@ -31,7 +31,7 @@ interface Source {
   readonly scenario: Scenario;
 }
 
-/** Of the peak, at least. */
+/** As a share of the peak, at least. */
 const GOODPUT_ASKED = 0.75;
 
 const SOURCES: readonly Source[] = [
@@ -51,15 +51,15 @@ interface Probes {
 /** Rates are means of all rounds, but for goodput; times are those of the worst. */
 export interface OverloadResult extends Probes {
   readonly name: string;
-  /** Requests/s that were served when they came as they were served. */
+  /** Requests/s that are served where each connection waits for its answer. */
   readonly peak: number;
-  /** In the storm, of the peak: what was due, sent and served. */
+  /** In the storm, as shares of the peak: what was due, and what was sent. */
   readonly due: number;
   readonly sent: number;
-  /** Of the best peak, what was served in the best storm. */
+  /** What was served in the best storm, as a share of the best peak. */
   readonly goodput: number;
   readonly goodputAsked: number;
-  /** What was served for each second of processor time, of what it was at the peak: whoever else was using the machine. */
+  /** What was served in a second of processor time, as a share of that at the peak: other load changes it little. */
   readonly goodputByCpu: number;
   readonly lost: number;
   readonly served: Latencies;

@@ -37,7 +37,7 @@ export const HOT_CONDITIONAL: Scenario = {
   conditional: true,
 };
 
-/** The others take no notice of how they are asked. */
+/** Without the contenders that answer all forms alike. */
 const inForm = (form: Form): Scenario => ({
   ...HOT_CHANGING,
   name: `${HOT_CHANGING.name}, ${form}`,

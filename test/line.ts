@@ -9,7 +9,7 @@ export class Line {
   pulled = false;
   /** As much of each stream comes through; the rest is held, as by a proxy that gathers whole answers. */
   streamBytes = Infinity;
-  /** How long what the service sends is under way. Milliseconds. */
+  /** Latency of what the service sends. Milliseconds. */
   underWayMs = 0;
 
   private constructor(

@@ -54,7 +54,7 @@ export async function idleCursors(client: Pick<MongoClient, 'db'>): Promise<numb
   return (await client.db('admin').aggregate(pipeline).toArray()).length;
 }
 
-/** Its index among the members. */
+/** The index of the primary among the members. */
 export async function primaryOf(mongod: TestMongod): Promise<number> {
   const client = new MongoClient(mongod.uri);
   try {

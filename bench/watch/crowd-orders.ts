@@ -7,9 +7,9 @@ export type CrowdOrder =
 
 export interface OpenOrder {
   readonly key: string;
-  /** Where it begins, and where it comes back to when it ended. */
+  /** Where each stream begins. */
   readonly port: number;
-  /** Unset: it does not come back. */
+  /** Where a stream reconnects to when it ended; unset: it does not. */
   readonly returnTo?: number;
   /** One for each stream, with query. */
   readonly paths: readonly string[];
@@ -26,7 +26,7 @@ export interface WriteOrder {
 /** What has happened since the last report. Moments are of the system's clock, in milliseconds. */
 export interface CrowdReport {
   readonly open: number;
-  /** Streams that have heard that they have all. */
+  /** Streams that were told `current`: they have everything. */
   readonly whole: number;
   readonly events: Readonly<Record<string, number>>;
   /** Streams ended by reason, or by `cut` without one. */

@@ -38,7 +38,7 @@ export function newTally(): Tally {
 const COMES_BACK_AFTER_MS = 1_000;
 const IDS = /(?:fixture|event)Id=/g;
 
-/** A stream that counts what it hears; it comes back like a browser's, if it is to. */
+/** A stream that counts its events, and reconnects as a browser does if `returnTo` is set. */
 export class CrowdStream implements StreamListener {
   private stream: EventStream;
   private lastId: string | undefined;

@@ -18,7 +18,7 @@ export class Crowd {
     this.child.on('message', (reply: Reply) => this.waiting.get(reply.id)?.(reply));
   }
 
-  /** Resolves when each has heard that it has all. */
+  /** Resolves when each stream was told `current`. */
   async open(open: OpenOrder): Promise<void> {
     await this.order({ do: 'open', open });
   }

@@ -25,7 +25,7 @@ export interface StreamListener {
   closed(status: number): void;
 }
 
-/** One stream, read and taken apart; its JSON is left to who wants it. */
+/** One stream, split into events, whose JSON is not parsed. */
 export class EventStream {
   private readonly request: ClientRequest;
   private text = '';

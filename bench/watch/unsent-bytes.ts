@@ -8,7 +8,7 @@ interface Seen {
   grewAt: number;
 }
 
-/** What the kernel holds for clients that don't read, and how long after it last grew their server cuts them. Linux. */
+/** What the kernel holds for clients that don't read, and when they are cut after that last grew. Linux. */
 export class UnsentBytes {
   private readonly seen = new Map<string, Seen>();
   readonly waitedMs: number[] = [];

@@ -34,7 +34,7 @@ export class TcpProxy {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Nothing gets through any more, the news that one side has left included; connections are taken. */
+  /** Nothing gets through any more, not even the end of a connection; new connections are accepted. */
   blackHole(): void {
     this.healed = new Promise((resolve) => {
       this.letThrough = resolve;

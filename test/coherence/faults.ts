@@ -157,7 +157,7 @@ async function secondaryOf(mongod: TestMongod): Promise<number> {
   return (await primaryOf(mongod)) === 0 ? 1 : 0;
 }
 
-/** Whether a secondary applies what it gets from the primary. */
+/** Sets whether a secondary applies what it gets from the primary. */
 async function applying(mongod: TestMongod, index: number, isOn: boolean): Promise<void> {
   const mode = isOn ? 'off' : 'alwaysOn';
   await onMember(mongod, index, (client) =>

@@ -1,6 +1,6 @@
 import { byId, scopesOf, shownForm, type ModelMarket, type ScopeName } from './model-market.js';
 
-/** One thing that becomes true at once: markets as they are from then on, or that they are no more. */
+/** One change that takes effect at once: markets that are stored from then on, or removed. */
 export interface Step {
   readonly stored?: readonly ModelMarket[];
   readonly removed?: readonly ModelMarket[];

@@ -28,7 +28,7 @@ export class Upheaval {
     await this.random.pick(kinds)();
   }
 
-  /** By somebody who knows nothing of us: the new collection has neither images nor indexes. */
+  /** As another program does it: the new collection has neither images nor indexes. */
   private async dropAndRefill(): Promise<void> {
     const acknowledged = this.history.begin([{ removed: this.history.current }]);
     await onceIndexesAreBuilt(() => this.db.collection(MARKETS).drop());

@@ -223,7 +223,7 @@ export class Writer {
       : { updateOne: { filter: { _id }, update: { $set: fields }, upsert: true } };
   }
 
-  /** Sends a write until it is acknowledged: its outcome is unknown before, and is held so. */
+  /** Sends a write until it is acknowledged: until then the history takes both outcomes for possible. */
   private async write(
     steps: readonly Step[],
     send: (again: boolean) => Promise<unknown>,

@@ -32,7 +32,7 @@ abstract class Caller {
 
   abstract close(): void;
 
-  /** Nobody writes any more: nor is anybody cut. */
+  /** To be called when nobody writes any more: from then on no connection is cut. */
   settle(): void {
     this.isEnding = true;
   }
@@ -57,7 +57,7 @@ abstract class Caller {
     if (this.isEnding) this.comparedAtEnd += 1;
   }
 
-  /** Now and then somebody comes who has nothing. */
+  /** Forgets everything now and then, as a new caller. */
   protected maybeForget(): void {
     if (randomInt(10) > 0) return;
     this.cursor = undefined;

@@ -128,7 +128,7 @@ function pricesOf(markets: readonly Priced[]): Map<string, number> {
   );
 }
 
-/** What one caller has been told, watched for what never may happen. */
+/** What one caller has been told. Tells the judge of what may never happen. */
 export class ToldState {
   private markets = new WatchedMarkets();
   private readonly highest = new Map<string, number>();
@@ -158,7 +158,7 @@ export class ToldState {
     if (isCompared) this.judge.compare(this.question, cursor, pricesOf(all));
   }
 
-  /** What is of no time may hold writes that a new primary rolls back, or be read from a secondary. */
+  /** For answers with a cluster time: others may hold writes that a new primary rolls back, or come from a secondary. */
   private compareWithLast(prices: ReadonlyMap<string, number>, cursor: string): void {
     for (const [id, price] of prices) {
       const before = this.highest.get(id) ?? 0;

@@ -10,7 +10,7 @@ import type { Transport } from './transport.js';
  */
 const RECONNECT = { everyMs: 800, eachMs: 4_500 };
 
-/** What the service streams begins at once, and it says something at least every 5 s. */
+/** A stream begins at once, and the service sends something at least every 5 s. */
 const BEGINS_WITHIN_MS = 5_000;
 const SILENCE_MS = 10_000;
 
@@ -23,18 +23,18 @@ export async function* streamEvents(
   url: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent> {
-  const line = new Line(signal, BEGINS_WITHIN_MS);
+  const watchdog = new Watchdog(signal, BEGINS_WITHIN_MS);
   try {
     const accept = { Accept: 'text/event-stream' };
     const open = (each: AbortSignal) => transport.open(url, each, accept);
-    const response = await hedge(open, { ...RECONNECT, signal: line.signal });
+    const response = await hedge(open, { ...RECONNECT, signal: watchdog.signal });
     const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream');
     if (!response.body || !isStream) throw new ConnectionLost('no stream');
-    yield* readEvents(line.listen(response.body));
+    yield* readEvents(watchdog.listen(response.body));
   } catch (failure) {
     throw lineFailure(failure, signal);
   } finally {
-    line.end();
+    watchdog.end();
   }
 }
 
@@ -44,20 +44,20 @@ export async function readText(
   url: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const line = new Line(signal);
+  const watchdog = new Watchdog(signal);
   try {
     const open = (each: AbortSignal) => transport.open(url, each);
-    const response = await hedge(open, { ...RECONNECT, signal: line.signal });
+    const response = await hedge(open, { ...RECONNECT, signal: watchdog.signal });
     const decoder = new TextDecoder();
     let text = '';
-    for await (const chunk of response.body ? line.listen(response.body) : []) {
+    for await (const chunk of response.body ? watchdog.listen(response.body) : []) {
       text += decoder.decode(chunk, { stream: true });
     }
     return text;
   } catch (failure) {
     throw lineFailure(failure, signal);
   } finally {
-    line.end();
+    watchdog.end();
   }
 }
 
@@ -68,8 +68,8 @@ function lineFailure(failure: unknown, signal: AbortSignal): unknown {
   return isOurs ? failure : new ConnectionLost(failure);
 }
 
-/** Ends what it signals when nothing is heard for too long. */
-class Line {
+/** Aborts its signal when nothing is heard for too long. */
+class Watchdog {
   readonly #ending = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure: unknown;

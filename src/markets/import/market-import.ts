@@ -3,7 +3,7 @@ import { messageOf, printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
 import type { Chunks } from './chunks.js';
-import { onceMongodbIsThere } from './once-mongodb-is-there.js';
+import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
 import type { MarketWriter } from './market-writer.js';
 import { checkRecord, type Fault } from './market-record.js';
@@ -78,7 +78,7 @@ export class MarketImport {
     const write = () => this.markets.write(batch);
     try {
       if (!this.follow) return await write();
-      return await onceMongodbIsThere(write, this.signal, this.progress);
+      return await retryWhileAway(write, this.signal, this.progress);
     } catch (error) {
       const reason = printable(messageOf(error));
       throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);

@@ -33,7 +33,7 @@ export class MarketStream implements ScopeWatcher {
     response.on('drain', () => this.pump());
     // Before the request is logged, with the reason.
     response.prependOnceListener('close', () =>
-      this.over(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
+      this.markEnded(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
     );
     this.progress.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
@@ -73,11 +73,11 @@ export class MarketStream implements ScopeWatcher {
     if (this.reason !== undefined) return;
     this.progress.write(streamEvents.end(reason));
     this.options.response.end();
-    this.over(reason);
+    this.markEnded(reason);
   }
 
   /** To be called when the last event is written, or the connection is gone. */
-  over(reason: StreamEnd): void {
+  markEnded(reason: StreamEnd): void {
     if (this.reason !== undefined) return;
     this.reason = reason;
     this.progress.stop();

@@ -1,7 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoBulkWriteError, MongoNetworkError, type BulkWriteResult } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { onceMongodbIsThere } from './once-mongodb-is-there.js';
+import { retryWhileAway } from './retry-while-away.js';
 import type { Progress } from './progress.js';
 
 const said: string[] = [];
@@ -20,7 +20,7 @@ it('writes again what the network has cut, and says once that it waits', async (
   const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
   for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(undefined));
   const { signal } = new AbortController();
-  await expect(onceMongodbIsThere(work, signal, progress)).resolves.toBe('written');
+  await expect(retryWhileAway(work, signal, progress)).resolves.toBe('written');
   expect(said).toEqual(['Waiting for MongoDB: refused or cut']);
 });
 
@@ -28,7 +28,7 @@ it('does not write again what MongoDB refuses', async () => {
   const refused = bulkWriteError(13);
   const { signal } = new AbortController();
   const work = () => Promise.reject(refused);
-  await expect(onceMongodbIsThere(work, signal, progress)).rejects.toBe(refused);
+  await expect(retryWhileAway(work, signal, progress)).rejects.toBe(refused);
 });
 
 it('gives up at the signal', async () => {
@@ -38,6 +38,6 @@ it('gives up at the signal', async () => {
     stop.abort();
     throw away;
   };
-  const done = onceMongodbIsThere(work, stop.signal, progress);
+  const done = retryWhileAway(work, stop.signal, progress);
   await expect(Promise.race([done, delay(1_000)])).rejects.toBe(away);
 });

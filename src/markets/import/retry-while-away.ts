@@ -6,8 +6,8 @@ import type { Progress } from './progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
 
-/** Does the work again and again while MongoDB is away, until the signal comes. */
-export async function onceMongodbIsThere<T>(
+/** Does some work, again and again while MongoDB is away, until the signal is aborted. */
+export async function retryWhileAway<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
   progress: Progress,
