@@ -1,6 +1,7 @@
 /** The load client, a process of its own: puts one load after the other on a server, as its parent says. */
 import { HttpConnection, type Reply } from './http-connection.js';
 import { requestText, type Form } from './request-form.js';
+import { quantile } from './statistics.js';
 import { targetsOf, type NextTarget, type Workload } from './workloads.js';
 
 export interface Load {
@@ -127,12 +128,11 @@ class LoadRun {
     // Those that never had their turn count with the time that they waited.
     const stillWaiting = this.waiting.map((since) => performance.now() - since);
     const sorted = Float64Array.from([...this.latencies, ...stillWaiting]).toSorted();
-    const quantile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? NaN;
     return {
       requests: this.latencies.length,
       seconds,
-      p50: quantile(0.5),
-      p99: quantile(0.99),
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
       bodyBytes: this.bodyBytes,
       statuses: this.statuses,
     };

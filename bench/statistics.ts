@@ -5,6 +5,11 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? above : (below + above) / 2;
 }
 
+/** The value that this share of some sorted values does not exceed. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  return sorted[Math.floor(sorted.length * share)] ?? NaN;
+}
+
 /** How much y grows with each unit of x: the line with the least squares. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;

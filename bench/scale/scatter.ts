@@ -3,6 +3,7 @@ import { TestMongod } from '../../test/mongo.js';
 import { fixtureIdOf, marketOf, MARKETS_PER_EVENT, EVENTS_PER_FIXTURE } from '../bench-markets.js';
 import { cpuSeconds } from '../machine.js';
 import type { StoredMarket } from '../mongo.js';
+import { quantile } from '../statistics.js';
 import { randomNumbers } from '../workloads.js';
 import { sum } from './throughput.js';
 
@@ -115,12 +116,11 @@ async function measure(
   const before = reading();
   const latencies = (await lookUp(shards, asked, markets, LOOKUPS)).toSorted((a, b) => a - b);
   const after = reading();
-  const quantile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? NaN;
   return {
     shards: shards.length,
     asked,
-    p50: quantile(0.5),
-    p99: quantile(0.99),
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
     shardMicros: ((after.shard - before.shard) / LOOKUPS) * 1e6,
     mergeMicros: ((after.own - before.own) / LOOKUPS) * 1e6,
   };

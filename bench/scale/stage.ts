@@ -1,9 +1,9 @@
 import { MongoClient, type Collection, type Db } from 'mongodb';
-import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
 import { databaseName } from '../../src/database/driver-options.js';
 import { TestMongod } from '../../test/mongo.js';
 import { startServer, type ServerProcess } from '../../test/server-process.js';
+import { until } from '../../test/until.js';
 import type { StoredMarket } from '../mongo.js';
 import { seed } from '../seed.js';
 import { cpuSeconds } from '../machine.js';
@@ -121,12 +121,4 @@ async function isCurrent(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health/ready`);
   const body = (await answer.json()) as { changeFeed?: { state: string } };
   return body.changeFeed?.state === 'current';
-}
-
-export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = performance.now() + 30_000;
-  while (!(await isSo())) {
-    if (performance.now() > giveUpAt) throw new Error('Waited in vain for 30 s');
-    await delay(20);
-  }
 }

@@ -1,6 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { marketIdOf } from '../bench-markets.js';
+import { quantile } from '../statistics.js';
 import type { Quantiles, WriteOrder } from './crowd-orders.js';
 
 interface Write {
@@ -66,6 +67,5 @@ export class MarkedWriter {
 
 function quantilesOf(values: readonly number[]): Quantiles {
   const sorted = values.toSorted((one, other) => one - other);
-  const quantile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? NaN;
-  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99) };
+  return { count: sorted.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }

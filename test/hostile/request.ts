@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../../src/http/problem-codes.js';
+import type { LOOKUPS } from '../lookups.js';
 
 export interface Expected {
   readonly status: number;
@@ -18,14 +19,8 @@ export interface HostileRequest {
   readonly answers: readonly Expected[];
 }
 
-/** One of the two look-ups. */
-export interface Lookup {
-  readonly route: string;
-  /** Name of its id in the path. */
-  readonly id: 'eventId' | 'fixtureId';
-  /** Path of an id that nobody has. */
-  readonly path: string;
-}
+/** One of the two look-ups, with the path of an id that nobody has. */
+export type Lookup = (typeof LOOKUPS)[number] & { readonly path: string };
 
 /** A key that is good, whose limit is used up, that has expired, is revoked, or that nobody has. */
 export const KEYS = ['<key>', '<limited>', '<expired>', '<revoked>', '<unknown>'] as const;
