@@ -13,7 +13,7 @@ const STILL_LISTENING_MS = 2_000;
 /** How long waiting connections are taken at most: some clients never stop connecting. Milliseconds. */
 const TAKES_CONNECTIONS_MS = 500;
 
-/** What is not answered by then is cut, well before an orchestrator kills. Milliseconds. */
+/** Requests without an answer by then are cut off, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
 
 /** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod has a journal and is killed. */

@@ -80,7 +80,7 @@ export class KeyRecords implements ChangeListener {
         this.invalidate(String(change.id), change.kind === 'stored' ? change.document : undefined);
         continue;
       }
-      // What a read under way has found of the old collection is trusted for two seconds at most.
+      // A read of the old collection that is under way needs no care: its result is trusted for two seconds at most.
       this.known.clear();
       this.absent.clear();
     }

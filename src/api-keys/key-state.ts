@@ -6,7 +6,7 @@ type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
 /** The most that a `RateLimit` header can tell (RFC 9651). */
 const MAX_NUMBER = 999_999_999_999_999;
 
-/** What a stored record says of its key now. Others may have written it: what can't be understood opens nothing. */
+/** The state of a key by its record. Others may have written that: an end that can't be understood opens nothing. */
 export function stateOf({ revokedAt, expiresAt }: StoredApiKey, now = Date.now()): KeyState {
   if (isGiven(revokedAt)) return 'revoked';
   if (!isGiven(expiresAt)) return 'active';

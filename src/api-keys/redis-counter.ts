@@ -41,7 +41,7 @@ export class RedisCounter implements OnApplicationShutdown {
       rejectIfRedisNotReady: true,
       keyPrefix: KEY_PREFIX,
       duration: WINDOW_SECONDS,
-      // It only counts: each key has a limit of its own.
+      // The limiter only counts, since each key has a limit of its own.
       points: 0,
     });
   }

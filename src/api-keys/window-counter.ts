@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 export const WINDOW_SECONDS = 60;
 
-/** What a name has used of the window that it is in. */
+/** What a name has used of its present window. */
 export interface Count {
   readonly used: number;
   readonly msLeft: number;
@@ -29,7 +29,7 @@ export class WindowCounter {
     return { used: window.used, msLeft: this.windows.getRemainingTTL(name) };
   }
 
-  /** What is counted now. */
+  /** How much of its window a name has used. */
   used(name: string): number {
     return this.windows.get(name)?.used ?? 0;
   }

@@ -50,9 +50,9 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private lastBatchAt = -Infinity;
   private lastFailure = '';
 
-  /** Who is told, and what was told last. */
+  /** They are told each commit, and know the newest change. */
   readonly listeners = new Listeners();
-  /** How far it has got, and how far the majority of the members. */
+  /** How far the feed has got, and how far the majority of the members. */
   progress = new Progress();
 
   /** Why no changes are told at present; undefined while they are. */

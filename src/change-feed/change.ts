@@ -4,7 +4,7 @@ import type { ResumeToken } from './cluster-time.js';
 /** What happened to one document. */
 export type DocumentChange = {
   readonly id: unknown;
-  /** What it was before, in the fields that a listener asked for: empty if it is new, missing if not known. */
+  /** The document before, in the fields that a listener asked for: empty if it is new, undefined if not known. */
   readonly before?: Document;
 } & (
   | { readonly kind: 'stored'; readonly document: Document }

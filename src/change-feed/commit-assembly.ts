@@ -11,7 +11,7 @@ export interface WholeCommit {
   resumeToken: ResumeToken;
 }
 
-/** Of a larger commit no events are held. */
+/** The events of a commit above one of these bounds are dropped. */
 const EVENTS_MAX = 10_000;
 const BYTES_MAX = 32 * 1024 * 1024;
 

@@ -30,7 +30,7 @@ export async function followWithReconnect(
   signal: AbortSignal,
 ): Promise<void> {
   let client: MongoClient | undefined;
-  // What waits for MongoDB ends with its connection.
+  // Closing the client ends whatever waits for MongoDB.
   signal.addEventListener('abort', () => void client?.close().catch(() => undefined));
   while (!signal.aborted) {
     try {
@@ -49,6 +49,6 @@ export async function followWithReconnect(
       await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
     }
   }
-  // Once more, since it may have connected meanwhile.
+  // The client may have connected after the signal.
   await client?.close();
 }

@@ -2,7 +2,7 @@ import type { Timestamp } from 'mongodb';
 import { elapsedMs, momentNow, type Moment } from '../common/moment.js';
 import { newest } from './cluster-time.js';
 
-/** What was complete so long ago counts as fresh; callers are promised 250 ms. */
+/** A feed that was complete so long ago counts as current; callers are promised 250 ms. Milliseconds. */
 export const FRESH_FOR_MS = 200;
 
 /**

@@ -27,7 +27,7 @@ export function boolean(text: string): boolean {
   return oneOf('true', 'false')(text) === 'true';
 }
 
-/** What is made of digits and dots alone can only be an address. */
+/** A host name has a letter or `_`: digits and dots alone can only be an address. */
 const HOST_NAME = /^(?=.*[a-z_])[a-z0-9_][a-z0-9._-]*$/i;
 
 export function host(text: string): string {
@@ -91,7 +91,7 @@ export function redisUrl(text: string): string {
     const isPlain = [...searchParams.keys()].every((name) => name === 'family');
     if (hostname && isRedis && isPlain && /^(\/\d*)?$/.test(pathname)) return text;
   } catch {
-    // It is no URL, or its user or password is not escaped.
+    // The text is no URL, or its user or password is not escaped.
   }
   throw new SettingFault(
     'must be a Redis URL, such as redis://host:6379/0 or rediss://host (escaped: % is %25)',

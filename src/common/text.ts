@@ -13,7 +13,7 @@ export function printable(text: string, longest = 200): string {
   return clean.length > longest ? `${clean.slice(0, longest)}…` : clean;
 }
 
-/** The same for a text of several lines, of any length. */
+/** Like `printable`, for a text of several lines and of any length. */
 export function printableLines(text: string): string {
   return text.replace(UNPRINTABLE, (character) => (character === '\n' ? character : ''));
 }

@@ -31,7 +31,7 @@ export class ReadAttempt {
     return this.options.readPreference.mode === 'primary';
   }
 
-  /** What is read may be so old, in milliseconds. */
+  /** How old an answer of this attempt may be at most, in milliseconds. */
   get ageMs(): number {
     return this.isOfPrimary ? 0 : SECONDARY_AGE_MS;
   }
@@ -78,7 +78,7 @@ export class ReadAttempt {
       rows = await this.rows(command);
       if (isDeepStrictEqual(rows, before)) return rows;
     }
-    // It ends with the session. Its write concern is named, since that of the connection string may not be allowed.
+    // The transaction ends with the session. The write concern of a connection string may not be allowed in one.
     const writeConcern = { w: 1 };
     // Without a snapshot each shard would give its own state.
     const readConcern = { level: this.topology.isSharded ? 'snapshot' : 'local' } as const;

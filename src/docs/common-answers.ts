@@ -31,7 +31,6 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;
     operation.security ??= [];
-    // What must be given comes first in Swagger UI's form.
     operation.parameters?.sort((one, other) => Number(isInPath(other)) - Number(isInPath(one)));
     for (const status of PARSER_STATUSES) {
       const problem = refusedByParser(status);

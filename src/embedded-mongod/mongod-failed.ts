@@ -27,7 +27,7 @@ function complaint(line: string): string {
     const details = [attr?.error, attr?.message, attr?.message?.error_str];
     return details.find((detail) => typeof detail === 'string') ?? msg;
   } catch {
-    // It is no line of its log, or one that was cut by its end.
+    // The line is not from mongod's log, or was cut when mongod ended.
     return line;
   }
 }

@@ -97,7 +97,7 @@ function killIfAlive(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     if (pid > 0) process.kill(pid, signal);
   } catch {
-    // It is gone already.
+    // The process is gone already.
   }
 }
 

@@ -8,9 +8,9 @@ export const REPLICA_SET = 'embedded';
 /** Who runs the mongod of a data path. The file stays when the owner ends: it marks the path as ours. */
 export interface Owner {
   readonly pid: number;
-  /** What a user calls it, such as `keys list`. */
+  /** The name by which a user knows the program, such as `keys list`. */
   readonly name: string;
-  /** Of mongod. The next one takes the same, so that connection strings stay true. */
+  /** The port of mongod. The next mongod takes the same, so that connection strings stay true. */
   readonly port: number;
   /** Whether others may use its mongod. */
   readonly shared: boolean;

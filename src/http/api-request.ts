@@ -34,7 +34,7 @@ export interface ApiRequest extends Request {
   /** If it was answered with a stream: how many events were written so far, and why it ended, once it has. */
   stream?: { readonly events: number; readonly reason: string | undefined };
   apiKey?: Caller;
-  /** What it was answered with when it failed: for log and metrics. */
+  /** The code of the problem that it was answered with: for log and metrics. */
   problem?: ProblemCode;
   /** Why the key was refused: for log and metrics, never for the caller. */
   authFailure?: string;

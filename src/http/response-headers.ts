@@ -28,7 +28,7 @@ export function answerHeadersOf({ answerHeaders }: ApiRequest): Record<string, s
   return { ...DATA_HEADERS, ...answerHeaders };
 }
 
-/** The same as a list. */
+/** What `answerHeadersOf` gives, as a list. */
 export function answerHeaderList({ answerHeaders }: ApiRequest): HeaderList {
   return [...DATA_HEADER_LIST, ...headerList(answerHeaders)];
 }

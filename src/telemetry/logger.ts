@@ -46,7 +46,7 @@ function timestamp(): string {
   return lastTime.text;
 }
 
-/** What tells how it came about. Other properties may hold anything: documents, settings, commands. */
+/** The properties that say how an error came about. Others may hold anything: documents, settings, commands. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, code, stack, cause } = error as NodeJS.ErrnoException;

@@ -37,7 +37,7 @@ export class RequestLog implements RequestObserver {
     this.count(outcome);
     const { code, requestId, route, status } = outcome;
     if (isShed(outcome)) {
-      // They come by the thousand: one line tells of many.
+      // Refusals come by the thousand: one line tells of many.
       this.warn(this.refusals, { code, requestId }, 'Requests are refused: too many wait');
       return;
     }

@@ -87,7 +87,7 @@ class Watchdog {
   }
 
   /**
-   * What is heard. Every byte is a sign of life: a large event takes its time on a slow line.
+   * The chunks of a body. Every byte is a sign of life: a large event takes its time on a slow line.
    * @throws ConnectionLost after too long a silence, or the signal's reason
    */
   async *listen(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

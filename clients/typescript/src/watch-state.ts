@@ -3,7 +3,7 @@ import type { Market } from './types.gen.js';
 
 type Markets = Map<string, Market>;
 
-/** What is known of each watched id, by the rule: on reset drop, put what changed, delete what was removed. */
+/** The markets of each watched id. The rule: on reset drop all, put what changed, delete what was removed. */
 export class WatchState {
   readonly #scopes = new Map<string, Markets>();
 

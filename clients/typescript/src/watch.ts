@@ -29,8 +29,8 @@ const OVERLOADED_AGAIN_MS = 10_000;
 const RECONNECT_JITTER_MS = 500;
 
 /**
- * What is watched, kept true over cuts: a live map for each id, and every change in turn. It goes on where it was by
- * the service's cursor; what it can't apply is asked for anew as a whole.
+ * A live map of markets for each watched id, and every change in turn, also over cuts. The watch resumes by the
+ * service's cursor; what it can't apply is asked for anew as a whole.
  */
 export class Watch implements AsyncIterable<WatchEvent> {
   readonly #transport: Transport;

@@ -40,7 +40,7 @@ export function declare(
   };
 }
 
-/** They come before the rule of each value: a list that is too long is not looked through. */
+/** Rules on the list of values. They come first: the values of a list that is too long are not judged. */
 function repetitionRules(maxItems: number | undefined): PropertyDecorator[] {
   if (maxItems === undefined) return [];
   return [

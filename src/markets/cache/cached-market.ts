@@ -9,9 +9,9 @@ export interface CachedMarket {
   /** Its `_id`, as `orderedKey` makes it. */
   readonly key: string;
   readonly json: string;
-  /** What the filters look at. */
+  /** The fields that the filters judge. */
   readonly filtered: Readonly<Record<string, unknown>>;
-  /** What the filters look at has been the same at least since this cluster time. */
+  /** The filtered fields have been the same at least since this cluster time. */
   readonly filteredSince: Timestamp;
   /** What it takes in memory, about. */
   readonly bytes: number;

@@ -77,7 +77,7 @@ export class ChangeHistory {
   private dropOld(beforeSecond: number): void {
     let bytes = this.pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     while (this.pieces.length > 1) {
-      // It need not be the first: the past is noted after what came later.
+      // The oldest piece need not be the first: the past is noted after what came later.
       const oldest = this.pieces.reduce((one, other) =>
         other.newest.lessThan(one.newest) ? other : one,
       );

@@ -5,7 +5,7 @@ import { MARKETS } from '../../common/collections.js';
 import { Config } from '../../config.js';
 import { Database } from '../../database/database.js';
 
-/** Whoever drops a collection needs some time to fill it again. Milliseconds. */
+/** How often the service checks whether a dropped collection is there again. Milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
 /**

@@ -64,7 +64,7 @@ export class MarketCache implements ScopeOwner {
     const key = scopeKey(scope);
     const answer = this.live.get(key)?.answer(query);
     const kept = this.kept.get(key);
-    // It has grown by this answer, and by what was compressed since.
+    // The scope has grown by this answer, and by what was compressed since.
     if (kept && kept.bytes !== kept.scope.bytes) this.weigh(kept.scope);
     return answer;
   }
@@ -101,7 +101,7 @@ export class MarketCache implements ScopeOwner {
     const scope = this.live.add(loaded);
     this.weigh(scope);
     if (this.owns(scope)) return;
-    // It is larger than the whole cache.
+    // The scope is larger than the whole cache.
     this.candidates.leaveToMongodb(scope.key);
     this.live.release(scope);
   }

@@ -59,7 +59,7 @@ export class ScopeLoader implements ChangeListener {
     this.loads.add(commits);
     try {
       const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
-      // It may have been dropped since `asOf`: that is told by then.
+      // The collection may have been dropped since `asOf`: at `missingAt` the feed has told that.
       const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
       const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
       for (const scope of scopes) {

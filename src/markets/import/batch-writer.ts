@@ -40,7 +40,7 @@ export class BatchWriter {
   }
 
   private async writeAll(): Promise<void> {
-    // What has arrived together is written together.
+    // Records that arrive in one turn of the event loop are written together.
     await setImmediate();
     while (this.batch.length > 0) {
       const { batch } = this;

@@ -14,7 +14,7 @@ const OBJECT_END = 0x7d;
  */
 export class ElementSplitter {
   private readonly gatherer = new Gatherer();
-  /** Of brackets: 1 within the array itself, 0 after it. */
+  /** How many brackets are open: 1 within the array itself, 0 after it. */
   private depth = 1;
   private inText = false;
   private escaped = false;

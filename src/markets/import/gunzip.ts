@@ -10,7 +10,7 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 /** A chunk is taken when the one before is unpacked, so that a failure of the input finds nothing under way. */
 const CHUNK_BY_CHUNK: ZlibOptions & TransformOptions = { writableHighWaterMark: 1 };
 
-/** The same bytes, unpacked if they are gzip; of gzip that is cut, all that stands before the cut. */
+/** The same bytes, unpacked if they are gzip. If the gzip data is cut, all before the cut is given. */
 export async function* unpacked(head: Buffer, whole: Chunks): Chunks {
   if (head.indexOf(GZIP_MAGIC) !== 0) {
     yield* whole;

@@ -5,7 +5,7 @@ import { isDocument, numberOf } from '../market-view.js';
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import type { Fields, MarketRecord } from './market-record.js';
 
-/** What the records of one market come to. */
+/** What the records of one market change. */
 export interface MarketPlan {
   /** How many of the records make a difference to what was there before them. */
   readonly changes: number;

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Chunks } from './chunks.js';
 
 /**
- * What a stream has to give, until it ends or the signal comes; what has arrived by then is given too.
+ * The chunks of a stream until it ends or the signal is aborted, with what has arrived by then.
  * @throws what the stream fails with
  */
 export async function* readUntil(stream: Readable, signal = new AbortController().signal): Chunks {

@@ -28,7 +28,7 @@ function isAway(error: unknown): boolean {
   if (isRetryable(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return true;
-  // What the network does to a bulk write comes without a code.
+  // A failure of the network in a bulk write has no code.
   if (error instanceof MongoBulkWriteError) return error.code === undefined;
   return !(error instanceof MongoServerError);
 }

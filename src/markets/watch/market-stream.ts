@@ -42,7 +42,7 @@ export class MarketStream implements ScopeWatcher {
   markNew(): void {
     this.mayHaveGrown = true;
     this.progress.markNew();
-    // Once for all commits that are told in one turn of the event loop.
+    // One pass for all commits that are told in one turn of the event loop.
     this.pumpSoon ??= setImmediate(() => {
       this.pumpSoon = undefined;
       this.pump();

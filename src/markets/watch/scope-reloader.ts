@@ -10,7 +10,7 @@ const CHECK_EVERY_MS = 250;
 /** After a failed load a scope is tried again after twice as long each time, up to this. Milliseconds. */
 const RETRY_MAX_MS = 4_000;
 
-/** So many scopes are loaded at a time: look-ups need MongoDB as well. */
+/** How many scopes are loaded at a time: look-ups need MongoDB as well. */
 const AT_A_TIME = 8;
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };

@@ -71,16 +71,16 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     // While it shuts down a stream is ended at once: browsers never come back after a 503.
     const unavailable = this.isDraining ? undefined : await this.opening.open(question);
     if (unavailable) throw unavailable;
-    // Of a client that has left, `close` comes no more, and its stream would be counted for ever.
+    // A client that has left emits no further `close`, so its stream would be counted for ever.
     if (response.closed || request.socket.destroyed) return;
     const { watch, since } = question;
-    // Others may have been opened meanwhile.
+    // Other streams may have been opened meanwhile.
     this.refuseTooMany(caller);
     if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
     const options = { watch, response, keyId: caller.id, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
-      // At once: its client may take long to read the last event.
+      // Not when the response closes: its client may take long to read the last event.
       this.streams.delete(stream);
       this.watched.unwatch(stream, watch);
       this.observer?.ended(reason);

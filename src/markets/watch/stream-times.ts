@@ -11,7 +11,7 @@ export class StreamTimes {
   livesMs = 3_600_000;
   /** The lives of streams differ by this share, so that their clients don't all come back at once. */
   livesVary = 0.1;
-  /** So often are keys checked: the streams of a revoked key must end within two seconds. */
+  /** How often keys are checked: the streams of a revoked key must end within two seconds. */
   checkKeysEveryMs = 750;
   /** When a process shuts down its streams end one after the other, over this time. */
   drainMs = 1_500;

@@ -1,6 +1,6 @@
 import { scopeKey, type Scope } from '../scope.js';
 
-/** Who watches scopes. */
+/** A stream, as far as its scopes know it. */
 export interface ScopeWatcher {
   /** Told of each change to a scope, when it could not be kept current, and when it is in memory again. */
   markNew(): void;
