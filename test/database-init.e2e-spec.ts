@@ -15,7 +15,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
-import { wantedIndexes } from '../src/database/wanted.js';
+import { wantedIndexes } from '../src/database/wanted-indexes.js';
 import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';

@@ -3,7 +3,7 @@ import type { Connection } from 'mongoose';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { EXACT_COLLATION } from './driver-options.js';
-import { satisfies, wantedIndexes, type WantedIndex } from './wanted.js';
+import { satisfies, wantedIndexes, type WantedIndex } from './wanted-indexes.js';
 import { isRetryable } from './mongo-errors.js';
 
 /** One thing that the service wants in the database. */

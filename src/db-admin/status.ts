@@ -4,7 +4,7 @@ import { refuseMongos, requirePlainCollections } from '../change-feed/followable
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
-import { satisfies, wantedIndexes, type WantedIndex } from '../database/wanted.js';
+import { satisfies, wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
