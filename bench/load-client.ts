@@ -125,7 +125,7 @@ class LoadRun {
 
   private result(): LoadResult {
     const seconds = (performance.now() - this.startedAt) / 1000;
-    // Those that never had their turn count with the time that they waited.
+    // Requests that were never sent count with the time that they waited.
     const stillWaiting = this.waiting.map((since) => performance.now() - since);
     const sorted = Float64Array.from([...this.latencies, ...stillWaiting]).toSorted();
     return {

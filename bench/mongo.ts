@@ -19,7 +19,7 @@ export interface SeededDatabase {
   readonly uri: string;
   readonly markets: number;
   readonly key: string;
-  /** Of a mongod of our own. */
+  /** Undefined if the mongod is not our own. */
   readonly mongodPid: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export class BenchMongo {
     private readonly client: MongoClient,
     private readonly uri: string,
     readonly version: string,
-    /** Of a mongod of our own. */
+    /** Undefined if the mongod is not our own. */
     readonly pid: number | undefined,
     private readonly shutDown: () => Promise<void>,
   ) {}

@@ -155,7 +155,7 @@ function worst(all: readonly Latencies[]): Latencies {
   };
 }
 
-/** Of all rounds as one: in some, few are refused. */
+/** The median of all rounds, weighted by their counts: in some rounds few are refused. */
 function weightedMedian(all: readonly Latencies[]): number {
   const some = all.filter(({ count }) => count > 0).toSorted((a, b) => a.p50 - b.p50);
   const half = sum(some, ({ count }) => count) / 2;

@@ -5,7 +5,7 @@ import { constants, setPriority } from 'node:os';
 export interface SlowClients {
   readonly port: number;
   readonly key: string;
-  /** Of each kind. */
+  /** How many clients of each kind. */
   readonly silent: number;
   readonly dripping: number;
   readonly notReading: number;
@@ -78,7 +78,7 @@ async function run(order: SlowClients): Promise<void> {
   }
 }
 
-// They would be on machines of their own: here they have what the others leave.
+// Such clients are on machines of their own: here they get the processor time that is left.
 setPriority(constants.priority.PRIORITY_LOW);
 
 process.on('message', (order: SlowClients | 'state') => {

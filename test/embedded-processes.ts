@@ -121,7 +121,7 @@ export async function killed({ process: user }: User): Promise<void> {
 /** Whether a process runs; one that is dead and not yet reaped does not. */
 export function isAlive(pid: number): boolean {
   try {
-    // It may end between any two looks, and while it is read.
+    // The process may end between the two calls, and while the file is read.
     return existsSync('/proc/self')
       ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
       : process.kill(pid, 0);

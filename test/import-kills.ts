@@ -16,9 +16,9 @@ const WATCH_PAUSE_MS = 20;
 
 /** What was found when an import was killed over and over. */
 export interface Kills {
-  /** Those that came before the import was done: others show nothing. */
+  /** Kills that came before the import was done: others show nothing. */
   readonly inMidst: number;
-  /** How often a reader looked at all markets meanwhile, and what it may never see. */
+  /** How often a reader read all markets meanwhile, and the states it saw that it may never see. */
   readonly looks: number;
   readonly mixtures: readonly unknown[];
 }

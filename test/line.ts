@@ -7,7 +7,7 @@ export class Line {
   private readonly lost = new WeakSet<Socket>();
   /** Connections are refused. */
   pulled = false;
-  /** As much of each stream comes through; the rest is held, as by a proxy that gathers whole answers. */
+  /** How many bytes of each stream come through; the rest is held back, as by a proxy that buffers answers. */
   streamBytes = Infinity;
   /** Latency of what the service sends. Milliseconds. */
   underWayMs = 0;
@@ -29,7 +29,7 @@ export class Line {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** From now on, what the service sends over the connections that are open is lost. */
+  /** What the service sends from now on over the open connections is lost. */
   silence(): void {
     for (const socket of this.sockets) this.lost.add(socket);
   }

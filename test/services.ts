@@ -10,7 +10,7 @@ export interface Service {
   readonly port: number;
   /** A key without a request limit. */
   readonly key: string;
-  /** Of the process, if it is one of its own. */
+  /** The process id, if the service is a process of its own. */
   readonly pid?: number;
   stop(): Promise<void>;
 }

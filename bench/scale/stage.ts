@@ -111,7 +111,7 @@ export class Stage {
     await until(async () => (await this.collection.indexes().catch(() => [])).length === INDEXES);
     await this.stopInstances();
     await seed(this.collection, this.markets, (inserted) => say(`${inserted} markets are in`));
-    // Else the checkpoint of all that would fall into the first measurement.
+    // Without this the checkpoint of all that would fall into the first measurement.
     await this.client.db('admin').command({ fsync: 1 });
   }
 }

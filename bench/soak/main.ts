@@ -83,7 +83,7 @@ async function measureCapacity(database: SeededDatabase, server: RunningServer):
   return perSecond;
 }
 
-/** Else that memory, which is meant to fill up, would look like a leak in a short run. */
+/** Fills the cache, whose growth would look like a leak in a short run. */
 async function fillMemory(client: LoadClient, server: RunningServer): Promise<void> {
   const remembered = async () => (await metricsOf(server))('markets_cache_bytes') / 2 ** 20;
   const load = {

@@ -2,7 +2,7 @@ import type { RunningServer } from '../contenders.js';
 import { LoadClient, type Measurement } from '../load.js';
 import type { SeededDatabase } from '../mongo.js';
 
-/** Who asks, side by side, and each one's share of the requests. */
+/** The loads that run side by side, with the share of the requests of each. */
 const MIX = [
   { workload: 'hot', conditional: false, share: 0.75 },
   { workload: 'hot', conditional: true, share: 0.2 },

@@ -14,7 +14,7 @@ interface Holdings {
   readonly descriptors: number;
   /** Connections to MongoDB. */
   readonly poolConnections: number;
-  /** Of the event loop, the p99 of the worst second. Milliseconds, the 10 ms of its clock included. */
+  /** The event loop's lag: the p99 of the worst second. Milliseconds, with the 10 ms of its clock. */
   readonly lagMs: number;
 }
 

@@ -7,7 +7,7 @@ import type { Setting } from './setting.js';
 
 const IDS = Array.from({ length: 50 }, (_, event) => eventIdOf(event));
 const ROUNDS = 7;
-/** Of questions to each way, in a round. */
+/** How often each way is asked in a round. */
 const TIMES = 40;
 const WARM_UP_TIMES = 60;
 

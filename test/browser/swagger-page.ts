@@ -56,7 +56,7 @@ export class SwaggerPage {
 const TELL_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   complain('refused by ' + event.violatedDirective + ': ' + event.blockedURI))`;
 
-/** Of `data:` and the like, which load nothing, the scheme. */
+/** The origin of a URL; for `data:` and the like, which load nothing, the scheme. */
 function originOf(url: string): string {
   const { origin, protocol } = new URL(url);
   return origin === 'null' ? protocol : origin;

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RESULTS_VARIABLE, table, type Measurement } from './table.js';
 
-/** After all: everything that was measured, as one table. */
+/** After all tests: prints what was measured, as one table. */
 export default async function end(): Promise<void> {
   const file = process.env[RESULTS_VARIABLE] ?? '';
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean);

@@ -19,7 +19,7 @@ export interface PhaseOptions {
   readonly atMostMs: number;
   readonly seed: number;
   readonly isReplicaSet?: boolean;
-  /** Of the writers. By default a majority's, so that no write is undone by a new primary. */
+  /** Write concern of the writers. By default the majority's, so that no write is undone by a new primary. */
   readonly writeConcern?: 'majority' | 1;
   /** Whether the collection is dropped, renamed and so on in between. */
   readonly upheavals?: boolean;

@@ -83,7 +83,7 @@ export class Streamer extends Caller implements StreamListener {
   }
 
   retry(): void {
-    // It comes back sooner than it is told to: more cuts in the same time.
+    // The delay is ignored: a sooner return means more cuts in the same time.
   }
 
   event({ id, data }: StreamEvent): void {

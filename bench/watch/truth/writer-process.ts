@@ -10,7 +10,7 @@ const [uri = '', wanted = '0'] = process.argv.slice(2);
 
 const LANES = 4;
 const BATCH = 100;
-/** Of the service and MongoDB together, in seconds: more they don't do beside the readers on two cores. */
+/** Changes a second: service and MongoDB can't do more beside the readers on two cores. */
 const PER_SECOND_MAX = 1_500;
 const TELL_EVERY = 5_000;
 
