@@ -37,7 +37,7 @@ export function makeScope(
   return made.length > MARKETS_MAX ? 'too large' : made;
 }
 
-/** Applies a commit if it is newer than the snapshot. @returns false when it can\'t be applied */
+/** Applies a commit if it is newer than the snapshot. @returns false when it can't be applied */
 function applyCommit({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
   if (!clusterTime.greaterThan(scope.asOf)) return true;
   return changes.every(
