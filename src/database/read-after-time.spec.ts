@@ -52,6 +52,14 @@ describe('what a secondary must have', () => {
     expect(least()).toEqual(at(1_000));
   });
 
+  it('is the last of two writes that were heard one right after the other, while no later one is known', () => {
+    jest.advanceTimersByTime(5);
+    readAfterTime.advance(signed(at(1_001)));
+    jest.advanceTimersByTime(1_400);
+    readAfterTime.advance(signed(at(1_002)));
+    expect(readAfterTime.knownAt(performance.now() - 150)).toEqual(at(1_001));
+  });
+
   it('is told by the newest times alone: the others are forgotten', () => {
     for (let seconds = 1_001; seconds <= 1_010; seconds += 1) {
       jest.advanceTimersByTime(1_000);

@@ -47,7 +47,7 @@ export class ReadAfterTime {
     const last = this.marks.at(-1);
     if (last && !clusterTime.clusterTime.greaterThan(last.clusterTime.clusterTime)) return;
     const before = this.marks.at(-2);
-    if (last && before && last.heardAt - before.heardAt < APART_MS) this.marks.pop();
+    if (last && before && now - before.heardAt < APART_MS) this.marks.pop();
     this.marks.push({ clusterTime, heardAt: now });
     while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
   }
