@@ -165,8 +165,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
     if (event === 'changes') this.#apply(told.data);
     if (event === 'current') this.#current(told.ageMs);
     if (event === 'late') this.#notCurrent('late');
-    // Only now: a cursor stands for all that came before it.
-    if (id) this.#cursor = id;
+    // Only now: a cursor stands for all that came before it, and changes without one for no state to go on from.
+    if (id || event === 'changes') this.#cursor = id;
   }
 
   async #poll(): Promise<void> {

@@ -40,7 +40,8 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
         clearTimeout(silence);
         silence = setTimeout(() => line.abort(), SILENCE_MS);
         if (event.retry !== undefined) retryMs = event.retry;
-        if (event.id !== undefined) cursor = event.id;
+        // Changes without an id are of no state to go on from.
+        if (event.id !== undefined || event.type === 'changes') cursor = event.id;
         if (event.data) onEvent(event.type, event.data, event.id);
         const reason = event.type === 'end' && event.data?.reason;
         if (FINAL_ENDS.includes(reason)) return { refusal: `Ended by the server: ${reason}` };
