@@ -339,6 +339,16 @@ describe('a look-up', () => {
     await call;
   });
 
+  it('fails within 30 s though the clock is set back meanwhile', async () => {
+    const client = clientOf(async () => new Response('', { status: 503 }));
+    const call = client.byFixture('f').catch((failure: unknown) => failure);
+    jest.setSystemTime(Date.now() - 3_600_000);
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(await Promise.race([call, Promise.resolve('still asking')])).toMatchObject({
+      status: 503,
+    });
+  });
+
   it('that is not answered for 10 s is asked for anew, with a signal of the caller too', async () => {
     // The platform's own timeouts go by the real time.
     jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {

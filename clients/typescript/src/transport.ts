@@ -112,7 +112,7 @@ export class Transport {
   }
 
   async #tryAgain<T>(once: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const giveUpAt = signal ? Infinity : Date.now() + PATIENCE_MS;
+    const giveUpAt = signal ? Infinity : performance.now() + PATIENCE_MS;
     for (let attempt = 0; ; attempt += 1) {
       signal?.throwIfAborted();
       try {
@@ -120,7 +120,7 @@ export class Transport {
       } catch (failure) {
         signal?.throwIfAborted();
         const ms = waitMs(failure, attempt);
-        if (!isPassing(failure) || Date.now() + ms > giveUpAt) throw failure;
+        if (!isPassing(failure) || performance.now() + ms > giveUpAt) throw failure;
         await sleep(ms, signal);
       }
     }
