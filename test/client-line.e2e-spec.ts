@@ -319,6 +319,27 @@ describe('a watch', () => {
     await jest.advanceTimersByTimeAsync(1_000);
     expect(await told).toBe(705);
   });
+
+  it('that has to ask is late when its questions are not answered any more', async () => {
+    let isDead = false;
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (isDead) return new Promise<Response>(() => undefined);
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    const events = watch[Symbol.asyncIterator]();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect((await events.next()).value).toMatchObject({ type: 'current' });
+    isDead = true;
+    await jest.advanceTimersByTimeAsync(13_000);
+    expect(watch.status).not.toBe('current');
+    expect((await events.next()).value).toMatchObject({ type: 'late', ageMs: expect.any(Number) });
+    watch.close();
+  });
 });
 
 describe('a look-up', () => {

@@ -12,7 +12,7 @@ const RECONNECT = { everyMs: 800, eachMs: 4_500 };
 
 /** A stream begins at once, and the service sends something at least every 5 s. */
 const BEGINS_WITHIN_MS = 5_000;
-const SILENCE_MS = 10_000;
+export const SILENCE_MS = 10_000;
 
 /**
  * The events of one stream, which is given up when nothing is heard of it.

@@ -1,6 +1,6 @@
 import { ConnectionLost, MarketsProblem } from './problem.js';
 import type { Group, Scope, WatchQuery } from './query.js';
-import { readText, streamEvents } from './line.js';
+import { readText, SILENCE_MS, streamEvents } from './line.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 import type { Transport } from './transport.js';
 import type { Market } from './types.gen.js';
@@ -173,7 +173,11 @@ export class Watch implements AsyncIterable<WatchEvent> {
     const query = { ...this.#query, since: this.#cursor };
     const url = this.#transport.url('v1/markets/changes', query);
     const askedAt = performance.now();
-    const text = await readText(this.#transport, url, this.#closing.signal);
+    // It is asked anew until there is an answer, so that no failure tells of a dead line.
+    const late = setTimeout(() => this.#notCurrent(), SILENCE_MS);
+    const text = await readText(this.#transport, url, this.#closing.signal).finally(() =>
+      clearTimeout(late),
+    );
     const { data, meta } = JSON.parse(text) as {
       data?: Group[];
       meta?: { cursor?: string; ageMs?: number };
