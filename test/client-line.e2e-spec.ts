@@ -83,6 +83,19 @@ it('an answer of somebody else is not read, and holds no connection', async () =
   expect(cancel).toHaveBeenCalledTimes(1);
 });
 
+it.each(['{"take":["bad"]}', '[null,{}]', '"bad"'])(
+  'a problem of somebody else is told as one, though its errors are %s',
+  async (errors) => {
+    const headers = { 'Content-Type': 'application/problem+json' };
+    const body = `{"detail":"Refused.","errors":${errors}}`;
+    const client = clientOf(async () => new Response(body, { status: 403, headers }));
+    const refusal = { name: 'MarketsProblem', message: 'Refused.', status: 403, errors: [] };
+    await expect(client.byFixture('f')).rejects.toMatchObject(refusal);
+    const watch = client.watch({ fixtureId: 'f' });
+    await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject(refusal);
+  },
+);
+
 it('just the problems that pass by themselves are worth another try', async () => {
   const codes = Object.keys(PROBLEMS);
   const problems = await Promise.all(codes.map((code) => refused(code)));

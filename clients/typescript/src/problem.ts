@@ -29,11 +29,12 @@ export class MarketsProblem extends Error {
     // A browser does not tell the status of a redirect.
     const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
     const answered = isRedirect ? MOVED : `The service answered ${status}.`;
-    const faults = body.errors?.map(({ name, detail }) => `${name} ${detail}`) ?? [];
+    const errors = faultsOf(body.errors);
+    const faults = errors.map(({ name, detail }) => `${name} ${detail}`);
     super([body.detail ?? answered, ...faults].join(' '));
     this.code = body.code ?? 'unknown';
     this.status = status;
-    this.errors = body.errors ?? [];
+    this.errors = errors;
     this.requestId = body.requestId ?? headers.get('X-Request-Id') ?? undefined;
     this.retryAfterMs = retryAfterMs(headers.get('Retry-After'));
   }
@@ -61,6 +62,11 @@ function bodyOf(text: string): Partial<ProblemBody> {
   } catch {
     return {};
   }
+}
+
+/** Gateways have problems, too, whose `errors` may be anything. */
+function faultsOf(errors: unknown): RequestFault[] {
+  return Array.isArray(errors) ? errors.filter((each) => typeof each?.detail === 'string') : [];
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3). */
