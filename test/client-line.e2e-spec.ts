@@ -384,12 +384,6 @@ describe('a look-up', () => {
   });
 
   it('that is not answered for 10 s is asked for anew, with a signal of the caller too', async () => {
-    // The platform's own timeouts go by the real time.
-    jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
-      const ending = new AbortController();
-      setTimeout(() => ending.abort(), ms);
-      return ending.signal;
-    });
     let tries = 0;
     const client = clientOf((_url, request) => {
       tries += 1;
@@ -464,6 +458,29 @@ it('a wait leaves nothing behind at its signal', async () => {
   await sleep(1, signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
+
+it('many watches and calls may share a signal, at which they leave nothing behind', async () => {
+  const caller = new AbortController();
+  const { signal } = caller;
+  const client = clientOf(async () => new Response('', { status: 503 }));
+  const many = Array.from({ length: 20 }, (_, index) => `f${index}`);
+  const watches = many.map((fixtureId) => client.watch({ fixtureId }, { signal }));
+  const calls = many.map((fixtureId) => client.byFixture(fixtureId, {}, { signal }));
+  await delay(20);
+  expect(getEventListeners(signal, 'abort').length).toBeLessThan(10);
+  expect(followersOf(signal)).toEqual([]);
+  caller.abort(new Error('enough'));
+  for (const call of calls) await expect(call).rejects.toThrow('enough');
+  expect(new Set(watches.map(({ status }) => status))).toEqual(new Set(['closed']));
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+/** What AbortSignal.any() has made of a signal: Node 20 keeps that for as long as the signal. */
+function followersOf(signal: AbortSignal): unknown[] {
+  const names = Object.getOwnPropertySymbols(signal);
+  const followers = names.find(({ description }) => description === 'kDependantSignals');
+  return [...((followers && Reflect.get(signal, followers)) ?? [])];
+}
 
 it('a reset takes the place of news that were not taken yet', async () => {
   const events = new WatchEvents();

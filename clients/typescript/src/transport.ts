@@ -1,4 +1,5 @@
 import { EtagCache } from './etag-cache.js';
+import { onAbort } from './on-abort.js';
 import { ConnectionLost, MarketsProblem } from './problem.js';
 import { isPassing, sleep, waitMs } from './waiting.js';
 
@@ -97,10 +98,20 @@ export class Transport {
   }
 
   async #text(url: string, signal?: AbortSignal): Promise<string> {
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(), ANSWER_WITHIN_MS);
+    const leave = signal && onAbort(signal, () => ending.abort(signal.reason));
+    try {
+      return await this.#answer(url, ending.signal);
+    } finally {
+      clearTimeout(timer);
+      leave?.();
+    }
+  }
+
+  async #answer(url: string, signal: AbortSignal): Promise<string> {
     const known = this.#etags.get(url);
-    const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const either = signal ? AbortSignal.any([signal, late]) : late;
-    const response = await this.open(url, either, known && { 'If-None-Match': known.etag });
+    const response = await this.open(url, signal, known && { 'If-None-Match': known.etag });
     if (response.status === 304 && known) return known.text;
     const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
     if (!isJson) throw somebodyElse();

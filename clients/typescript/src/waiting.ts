@@ -1,3 +1,4 @@
+import { onAbort } from './on-abort.js';
 import { ConnectionLost, MarketsProblem } from './problem.js';
 
 const FIRST_WAIT_MS = 250;
@@ -29,10 +30,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       reject(signal?.reason as Error);
     };
     const goOn = () => {
-      signal?.removeEventListener('abort', wake);
+      leave?.();
       resolve();
     };
     const timer = setTimeout(goOn, Math.min(ms, LONGEST_TIMER_MS));
-    signal?.addEventListener('abort', wake, { once: true });
+    const leave = signal && onAbort(signal, wake);
   });
 }

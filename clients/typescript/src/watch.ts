@@ -1,3 +1,4 @@
+import { onAbort } from './on-abort.js';
 import { ConnectionLost, MarketsProblem } from './problem.js';
 import type { Group, Scope, WatchQuery } from './query.js';
 import { readText, SILENCE_MS, streamEvents } from './line.js';
@@ -54,10 +55,10 @@ export class Watch implements AsyncIterable<WatchEvent> {
     this.#options = options;
     const { signal } = options;
     if (signal?.aborted) this.close();
-    signal?.addEventListener('abort', () => this.close(), {
-      once: true,
-      signal: this.#closing.signal,
-    });
+    else if (signal) {
+      const leave = onAbort(signal, () => this.close());
+      this.#closing.signal.addEventListener('abort', leave, { once: true });
+    }
     void this.#follow();
   }
 
