@@ -45,6 +45,17 @@ function createDocument(app: INestApplication): OpenAPIObject {
   return addCommonAnswers(document);
 }
 
+/** Swagger UI waits for the end of an answer, and a stream has none. It runs in the browser. */
+const NO_STREAMS = {
+  statePlugins: {
+    spec: {
+      wrapSelectors: {
+        allowTryItOutFor: () => (_state: unknown, path: string) => path !== '/v1/markets/stream',
+      },
+    },
+  },
+};
+
 /** Swagger UI at /docs and the document at /openapi.json: both without a key. */
 export function setUpDocs(
   app: INestApplication,
@@ -61,6 +72,7 @@ export function setUpDocs(
       persistAuthorization: true,
       tryItOutEnabled: true,
       displayRequestDuration: true,
+      plugins: [NO_STREAMS],
     },
   });
 }

@@ -75,6 +75,13 @@ let passed: boolean;
     },
   );
 
+  it('does not try a stream, which would not end', async () => {
+    const swagger = await SwaggerPage.open(page, service.url);
+    expect(await swagger.canExecute('streamChanges')).toBe(false);
+    expectNothingAmiss(swagger);
+    passed = true;
+  });
+
   it('shows the problem when nobody is authorized', async () => {
     const swagger = await SwaggerPage.open(page, service.url);
     const { status, body } = await swagger.execute('byFixture');

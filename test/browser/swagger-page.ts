@@ -27,8 +27,7 @@ export class SwaggerPage {
 
   /** Opens an operation and executes it with what stands in its form. */
   async execute(operationId: string): Promise<{ status: number; body: unknown; url: string }> {
-    const operation = this.page.locator(`[id$="-${operationId}"]`);
-    await operation.locator('.opblock-summary-control').click();
+    const operation = await this.unfold(operationId);
     await operation.getByRole('button', { name: 'Execute' }).click();
     const answer = operation.locator('.live-responses-table .response');
     await answer.waitFor();
@@ -37,6 +36,19 @@ export class SwaggerPage {
       body: JSON.parse(await textOf(answer.locator('.highlight-code code').first())),
       url: await textOf(operation.locator('.request-url pre')),
     };
+  }
+
+  /** Opens an operation, and tells whether it can be tried. */
+  async canExecute(operationId: string): Promise<boolean> {
+    const operation = await this.unfold(operationId);
+    await operation.locator('.responses-wrapper').waitFor();
+    return operation.getByRole('button', { name: 'Execute' }).isVisible();
+  }
+
+  private async unfold(operationId: string): Promise<Locator> {
+    const operation = this.page.locator(`[id$="-${operationId}"]`);
+    await operation.locator('.opblock-summary-control').click();
+    return operation;
   }
 
   private async listen(): Promise<void> {
