@@ -97,6 +97,13 @@ describe('GET /openapi.json', () => {
     },
   );
 
+  it('has an example for GET /v1/markets/changes that finds demo markets', async () => {
+    const fixtureIds = parametersOf('/v1/markets/changes')['fixtureId']?.schema.example;
+    const { body } = await service.get(`/v1/markets/changes?fixtureId=${fixtureIds}`).expect(200);
+    expect(fixtureIds).toHaveLength(1);
+    expect(body.data[0].changed.length).toBeGreaterThan(0);
+  });
+
   it('describes every schema property, with an example that its schema allows', () => {
     const validator = new OpenApiValidator(document);
     const schemas = Object.entries(document.components?.schemas ?? {});

@@ -58,12 +58,13 @@ function brokenRules(input: object, parameters: readonly Parameter[]): RequestFa
 function documentation(parameter: Parameter, byDefault: unknown) {
   const { name, description, example, maxItems } = parameter;
   const required = parameter.in === 'path';
-  const one = {
-    ...parameter.schema,
-    ...(byDefault !== undefined && { default: byDefault }),
-    ...(example !== undefined && { example }),
-  };
-  if (maxItems === undefined) return { name, description, required, schema: one };
-  const schema = { type: 'array', items: one, minItems: 1, maxItems, uniqueItems: true };
+  const one = { ...parameter.schema, ...(byDefault !== undefined && { default: byDefault }) };
+  if (maxItems === undefined) {
+    const schema = { ...one, ...(example !== undefined && { example }) };
+    return { name, description, required, schema };
+  }
+  const list = { type: 'array', items: one, minItems: 1, maxItems, uniqueItems: true };
+  // Swagger UI fills in the example of a list, not that of its items.
+  const schema = { ...list, ...(example !== undefined && { example: [example] }) };
   return { name, description, required, style: 'form' as const, explode: true, schema };
 }
