@@ -75,6 +75,15 @@ const origins = new Set<string>();
     expect([...origins].filter((origin) => origin !== 'null')).toEqual([service.url]);
   });
 
+  it('shows the same again from its own link, which names no moment where all are watched', async () => {
+    await page.goto(`${service.url}/docs/live?fixtureId=demo-fixture-1`);
+    await page.getByText('Current').waitFor();
+    const all = demoMarkets().filter(({ fixtureId }) => fixtureId === 'demo-fixture-1');
+    expect(await board().count()).toBe(all.length);
+    await page.goto(`${service.url}/docs/live`);
+    await page.getByText('Current').waitFor();
+  });
+
   it('comes back by itself when the service does, and has missed nothing', async () => {
     await service.stop('SIGTERM');
     await page.getByText('Reconnecting').waitFor();

@@ -16,11 +16,14 @@ form.addEventListener('submit', (event) => {
 
 // A link names what to watch, never the key: its field has no name, so that no form is sent with it.
 const given = new URLSearchParams(location.search);
+const namesIds = given.has('fixtureId') || given.has('eventId');
 for (const name of ['fixtureId', 'eventId']) {
-  if (given.has('fixtureId') || given.has('eventId'))
-    form[name].value = given.getAll(name).join('\n');
+  if (namesIds) form[name].value = given.getAll(name).join('\n');
 }
-if (given.has('marketMoment')) form.marketMoment.value = given.get('marketMoment');
+// Of all moments a link names none.
+if (namesIds || given.has('marketMoment')) {
+  form.marketMoment.value = given.get('marketMoment') ?? '';
+}
 if (form.key.value) {
   form.requestSubmit();
   document.getElementById('choice').open = !matchMedia('(max-width: 40rem)').matches;
