@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,6 +27,7 @@ interface Container {
 }
 
 interface PodSpec {
+  readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number };
   readonly terminationGracePeriodSeconds: number;
   readonly containers: [Container];
 }
@@ -34,6 +35,12 @@ interface PodSpec {
 interface PodTemplate {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: PodSpec;
+}
+
+/** What means pods by their labels. */
+interface Selecting {
+  readonly selector?: { readonly matchLabels: object };
+  readonly podSelector?: { readonly matchLabels: object };
 }
 
 interface Rule {
@@ -44,7 +51,8 @@ interface Rule {
 
 interface ComposeService {
   readonly ports?: readonly string[];
-  readonly secrets?: readonly (string | { source: string })[];
+  readonly networks?: readonly string[];
+  readonly secrets?: readonly (string | { source: string; target?: string })[];
 }
 
 interface ComposeServer extends ComposeService {
@@ -54,13 +62,18 @@ interface ComposeServer extends ComposeService {
 
 const read = (file: string) => load(readFileSync(file, 'utf8'));
 
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+
 const rules = (
   read('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] }
 ).groups.flatMap((group) => group.rules);
 
-const { metadata, spec: pod } = (
-  read('deploy/kubernetes/base/deployment.yaml') as { spec: { template: PodTemplate } }
-).spec.template;
+const deployment = read('deploy/kubernetes/base/deployment.yaml') as {
+  kind: string;
+  metadata: { name: string };
+  spec: { template: PodTemplate };
+};
+const { metadata, spec: pod } = deployment.spec.template;
 
 describe('Kubernetes', () => {
   const [container] = pod.containers;
@@ -75,6 +88,42 @@ describe('Kubernetes', () => {
       expect(asked).toBe(adminPort);
       expect(PROBE_PATHS).toContain(path);
     }
+  });
+
+  it('sends no callers to a pod without MongoDB, and restarts none for that', () => {
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    const asked = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);
+    expect(asked).toEqual(['/health/live', '/health/live', '/health/ready']);
+  });
+
+  it.each([
+    ['disruption-budget', ({ selector }: Selecting) => selector],
+    ['network-policy', ({ podSelector }: Selecting) => podSelector],
+  ])('means its own pods by the %s', (file, selectorOf) => {
+    const { spec } = read(`deploy/kubernetes/base/${file}.yaml`) as { spec: Selecting };
+    const labels = selectorOf(spec)?.matchLabels ?? {};
+    expect(Object.keys(labels)).toHaveLength(2);
+    expect(metadata.labels).toMatchObject(labels);
+  });
+
+  it('scales the Deployment that there is', () => {
+    const { kind, metadata: named } = deployment;
+    const { spec } = read('deploy/kubernetes/base/autoscaler.yaml') as {
+      spec: { scaleTargetRef: object };
+    };
+    expect(spec.scaleTargetRef).toMatchObject({ kind, name: named.name });
+  });
+
+  it('makes collections and indexes by the same command as Compose', () => {
+    const { spec } = read('deploy/kubernetes/db-init/job.yaml') as {
+      spec: { template: { spec: { containers: [{ command: string[] }] } } };
+    };
+    const { services } = read('docker-compose.yml') as {
+      services: { 'db-init': { command: string[] } };
+    };
+    const [{ command }] = spec.template.spec.containers;
+    expect(command).toEqual(['node', 'dist/cli.js', 'db', 'init']);
+    expect(services['db-init'].command).toEqual(command);
   });
 
   it('lets a pod out to MongoDB, Redis and OpenTelemetry, and to those who know their names', () => {
@@ -164,6 +213,23 @@ describe('Compose', () => {
     });
   });
 
+  it('puts each .env where the service reads it: in the working directory of the image', () => {
+    const [, directory] = /^WORKDIR (\S+)$(?!.*^WORKDIR)/ms.exec(dockerfile) ?? [];
+    const places = Object.values(services)
+      .flatMap(({ secrets = [] }) => secrets)
+      .flatMap((secret) => (typeof secret === 'string' ? [] : [secret.target]));
+    expect(places).toHaveLength(3);
+    expect(new Set(places)).toEqual(new Set([`${directory}/.env`]));
+  });
+
+  it('keeps MongoDB on a network without a way in or out', () => {
+    const { networks } = read('docker-compose.yml') as {
+      networks: { database: { internal?: boolean } };
+    };
+    expect(services['mongo']?.networks).toEqual(['database']);
+    expect(networks.database.internal).toBe(true);
+  });
+
   it('passes on every setting but these', () => {
     const dropped = settings.filter(({ variable }) => !(variable in markets.environment));
     expect(dropped.map(({ variable }) => variable)).toEqual([
@@ -181,7 +247,7 @@ describe('Compose', () => {
     ]);
   });
 
-  it('makes the users of the connection strings, whatever else is in service.env', () => {
+  it('makes the users of the connection strings, and changes them with these, whatever else is in service.env', () => {
     const files: Record<string, string> = {
       '/run/secrets/mongo-root-password': 'root\n',
       '/run/secrets/service.env': 'REDIS_URL=redis://:no@redis\nMONGODB_URI=mongodb://a:b@m/odds\n',
@@ -189,37 +255,81 @@ describe('Compose', () => {
         'MONGODB_URI=mongodb://c:d@m/odds\nREDIS_URL=redis://:no@redis\n',
       '/setup/roles.json': readFileSync('deploy/mongodb/roles.json', 'utf8'),
     };
-    const made: unknown[] = [];
+    const users = new Map<string, object>();
+    const roles = new Map<string, object>();
     const databaseNamed = (name: string): object => ({
       getName: () => name,
       getSiblingDB: databaseNamed,
       runCommand: () => ({ isWritablePrimary: true }),
-      getRole: () => null,
-      createRole: () => undefined,
-      getUser: () => null,
-      createUser: (user: object) => made.push({ database: name, ...user }),
+      getRole: (role: string) => roles.get(role) ?? null,
+      createRole: ({ role, ...made }: { role: string }) => roles.set(role, made),
+      updateRole: (role: string, changed: object) => roles.set(role, changed),
+      getUser: (user: string) => users.get(user) ?? null,
+      createUser: ({ user, ...made }: { user: string }) =>
+        users.set(user, { database: name, ...made }),
+      updateUser: (user: string, changed: object) =>
+        users.set(user, { ...users.get(user), ...changed }),
     });
-    runInNewContext(readFileSync('deploy/compose/setup.js', 'utf8'), {
-      URL,
-      require: () => ({ readFileSync: (path: string) => files[path] }),
-      print: () => undefined,
-      sleep: () => undefined,
-      Mongo: class {
-        readonly getDB = databaseNamed;
-      },
-    });
-    expect(made).toEqual([
-      { database: 'odds', user: 'a', pwd: 'b', roles: ['marketsService'] },
-      { database: 'odds', user: 'c', pwd: 'd', roles: ['marketsOperator'] },
-    ]);
+    const run = () =>
+      runInNewContext(readFileSync('deploy/compose/setup.js', 'utf8'), {
+        URL,
+        require: () => ({ readFileSync: (path: string) => files[path] }),
+        print: () => undefined,
+        sleep: () => undefined,
+        Mongo: class {
+          readonly getDB = databaseNamed;
+        },
+      });
+    run();
+    const made = {
+      a: { database: 'odds', pwd: 'b', roles: ['marketsService'] },
+      c: { database: 'odds', pwd: 'd', roles: ['marketsOperator'] },
+    };
+    expect(Object.fromEntries(users)).toEqual(made);
+
+    // At the next start, with another password and a role that has grown.
+    files['/run/secrets/service.env'] = 'MONGODB_URI=mongodb://a:new@m/odds\n';
+    files['/setup/roles.json'] = (files['/setup/roles.json'] ?? '').replaceAll(
+      '"find"',
+      '"dbStats"',
+    );
+    run();
+    expect(Object.fromEntries(users)).toEqual({ ...made, a: { ...made.a, pwd: 'new' } });
+    expect(JSON.stringify(roles.get('marketsService'))).toContain('dbStats');
   });
 });
 
+it('the image runs as nobody in particular, and never with an embedded MongoDB', () => {
+  const shipped = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+  expect(/^USER (\d+):(\d+)$/m.exec(shipped)?.slice(1)).toEqual([
+    String(pod.securityContext.runAsUser),
+    String(pod.securityContext.runAsGroup),
+  ]);
+  expect(shipped).toMatch(/^ENV NODE_ENV=production$/m);
+});
+
 it('the image’s own health check does not ask for MongoDB, which no restart brings back', () => {
-  const lines = readFileSync('Dockerfile', 'utf8').replaceAll('\\\n', '');
+  const lines = dockerfile.replaceAll('\\\n', '');
   const [check] = /^HEALTHCHECK .*$/m.exec(lines) ?? [];
   expect(check).toContain('health-check.js');
   expect(check).not.toContain('ready');
+});
+
+describe('an alert about a time', () => {
+  const times = rules.filter(({ annotations }) =>
+    /humanizeDuration/.test(Object.values(annotations).join()),
+  );
+
+  it.each(times.map(({ alert, expr }) => [alert, expr]))(
+    'has a threshold in seconds, as the figure is: %s',
+    (_alert, expr) => {
+      expect(expr).toMatch(/_seconds\b|_seconds_bucket\b/);
+      const threshold = Number(/> ([\d.]+)/.exec(expr)?.[1]);
+      expect(threshold).toBeGreaterThan(0);
+      // Callers are answered within 2.5 s, whatever happens.
+      expect(threshold).toBeLessThan(2.5);
+    },
+  );
 });
 
 describe('an alert about a share', () => {
@@ -278,7 +388,13 @@ it('secrets are made once, in a folder that is closed to others', async () => {
       'service.env',
     ]);
     expect((await stat(secrets)).mode % 0o1000).toBe(0o700);
+    expect(made.map(([, text = '']) => /(?:^|:)(\w+)(?:@|\n)/.exec(text)?.[1]?.length)).toEqual([
+      32, 32, 32,
+    ]);
     expect(await make()).toEqual(made);
+    // As a full disk leaves it.
+    await truncate(join(secrets, 'service.env'));
+    expect((await make()).map(([, text]) => text !== '')).toEqual([true, true, true]);
   } finally {
     await rm(folder, { recursive: true });
   }
