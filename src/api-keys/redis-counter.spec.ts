@@ -21,9 +21,9 @@ async function cutsAfter(failure: Error) {
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
   counter['redis'].status = 'ready';
-  // This process counts in its place.
+  // This process counts in its place, and as much.
   counter['fallback'].add('a key', 3);
-  expect(await counter.add('a key', 1)).toMatchObject({ used: 4 });
+  expect(await counter.add('a key', 2)).toMatchObject({ used: 5 });
   return cut;
 }
 
