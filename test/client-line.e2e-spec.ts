@@ -141,6 +141,7 @@ describe('tries beside one another', () => {
     const { signal } = new AbortController();
     expect(await hedge(start, { everyMs: 5, eachMs: 60_000, signal })).toBe('won');
     expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('leave the one that has won alone, however long its answer goes on', async () => {
@@ -306,11 +307,63 @@ describe('a watch', () => {
     const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
     const body = new ReadableStream({ start: (sender) => sender.enqueue(current) });
     const headers = { 'Content-Type': 'text/event-stream' };
-    const watch = clientOf(async () => new Response(body, { headers })).watch({ fixtureId: 'f' });
+    const { signal } = new AbortController();
+    const client = clientOf(async () => new Response(body, { headers }));
+    const watch = client.watch({ fixtureId: 'f' }, { signal });
     for await (const { type } of watch) if (type === 'current') break;
     expect(watch.status).toBe('closed');
     await jest.advanceTimersByTimeAsync(0);
     expect(jest.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  it('is late when the service says so, and comes back after an end no sooner than it says', async () => {
+    const triedAt: number[] = [];
+    let line: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const transport = {
+      url: () => 'http://a',
+      open: async () => {
+        triedAt.push(performance.now());
+        const body = new ReadableStream<Uint8Array>({ start: (sender) => void (line = sender) });
+        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    const statuses: string[] = [];
+    for (const event of [
+      'retry: 1730\nevent: current\nid: c\ndata: {"ageMs":1}\n\n',
+      'event: late\ndata: {"ageMs":3000}\n\n',
+      'event: current\nid: c\ndata: {"ageMs":1}\n\n',
+      'event: end\ndata: {"reason":"draining"}\n\n',
+    ]) {
+      await jest.advanceTimersByTimeAsync(100);
+      line?.enqueue(new TextEncoder().encode(event));
+      await jest.advanceTimersByTimeAsync(0);
+      statuses.push(watch.status);
+    }
+    expect(statuses).toEqual(['current', 'late', 'current', 'current']);
+    await jest.advanceTimersByTimeAsync(2_000);
+    watch.close();
+    expect(triedAt.map((at) => at - (triedAt[0] ?? 0))).toEqual([0, 400 + 1_730]);
+  });
+
+  it('that has to ask tries a stream again once a minute', async () => {
+    const asked: string[] = [];
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        asked.push(url);
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 5_000 });
+    await jest.advanceTimersByTimeAsync(100_000);
+    watch.close();
+    expect(asked.filter((url) => url.endsWith('stream'))).toHaveLength(2);
+    // Every five seconds.
+    expect(asked.length).toBeGreaterThan(18);
+    expect(asked.length).toBeLessThan(25);
   });
 
   it('that has to ask says of an answer that it may be as old as the question', async () => {
@@ -493,6 +546,14 @@ it('a reset takes the place of news that were not taken yet', async () => {
   }
   const { value } = await events.next();
   expect(value).toMatchObject({ reset: true, changed: [{ _id: 'after' }] });
+});
+
+it('a market that has changed and gone before it was taken has gone', async () => {
+  const events = new WatchEvents();
+  events.groups([{ fixtureId: 'f', reset: false, changed: [{ _id: 'a' }], removed: [] }]);
+  events.groups([{ fixtureId: 'f', reset: false, changed: [], removed: ['a'] }]);
+  const { value } = await events.next();
+  expect(value).toMatchObject({ changed: [], removed: ['a'] });
 });
 
 it('what can not be applied is asked for anew as a whole', async () => {
