@@ -30,3 +30,28 @@ it('what was not built says how to install what builds', () => {
   const stderr = 'It is not built yet, and what builds it is not installed: npm ci --include=dev\n';
   expect(run('main')).toMatchObject({ status: 1, stdout: '', stderr });
 });
+
+/** Builds a program that says how often it was built; while it is built first, somebody goes on writing. */
+const BUILD = `
+  import { existsSync, readFileSync, mkdirSync, writeFileSync } from 'node:fs';
+  const count = existsSync('count') ? Number(readFileSync('count')) + 1 : 1;
+  if (count === 1) writeFileSync('src/main.ts', '');
+  mkdirSync('dist', { recursive: true });
+  writeFileSync('dist/main.js', 'console.log(' + count + ')');
+  writeFileSync('count', String(count));`;
+
+it('what changed since the last build began is built first, and nothing else', async () => {
+  await mkdir(join(folder, 'node_modules', '.bin'), { recursive: true });
+  await mkdir(join(folder, 'src'));
+  const files = {
+    'package.json': '{ "type": "module", "scripts": { "build": "node build.js" } }',
+    'build.js': BUILD,
+    'src/main.ts': '',
+    'node_modules/.bin/nest': '',
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  const outputs = [run('main'), run('main'), run('main')].map(({ stdout }) => stdout);
+  expect(outputs).toEqual(['1\n', '2\n', '2\n']);
+  await writeFile(join(folder, 'tsconfig.json'), '{}');
+  expect(run('main').stdout).toBe('3\n');
+});
