@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,6 +15,11 @@ interface StreamReader {
 
 // As the page loads it: JavaScript, without types.
 const READER = new URL('../src/docs/live/live-stream.js', import.meta.url).href;
+
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
 
 const REFUSED = { 'Content-Type': 'application/problem+json', 'Retry-After': '0.01' };
 
@@ -58,4 +63,47 @@ it('the live page comes back where it is refused for a while, and goes on where 
     ['end', { reason: 'draining' }],
     ['end', { reason: 'key' }],
   ]);
+});
+
+it('the live page takes a line for dead that is silent for ten seconds, and comes back when it may', async () => {
+  const { followStream } = (await import(READER)) as StreamReader;
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const lines: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const fetch = jest.spyOn(globalThis, 'fetch').mockImplementation(async (_url, request) => {
+    if (fetch.mock.calls.length === 2) {
+      return new Response('{}', { status: 503, headers: { 'Retry-After': '7' } });
+    }
+    const body = new ReadableStream<Uint8Array>({
+      start(line) {
+        lines.push(line);
+        request?.signal?.addEventListener('abort', () => line.error(new Error('aborted')));
+      },
+    });
+    return new Response(body);
+  });
+  const page = new AbortController();
+  const waits: string[] = [];
+  const ended = followStream({
+    url: 'http://a',
+    key: 'k',
+    signal: page.signal,
+    onEvent: () => undefined,
+    onWait: (why) => waits.push(why),
+  });
+  const current = new TextEncoder().encode('event: current\ndata: {"ageMs":1}\n\n');
+  for (let count = 0; count < 3; count += 1) {
+    await jest.advanceTimersByTimeAsync(9_900);
+    lines[0]?.enqueue(current);
+  }
+  await jest.advanceTimersByTimeAsync(9_900);
+  expect(waits).toEqual([]);
+  // A second later it comes back, and is refused.
+  await jest.advanceTimersByTimeAsync(1_200);
+  expect(waits).toEqual(['', 'Status 503']);
+  await jest.advanceTimersByTimeAsync(6_500);
+  expect(fetch).toHaveBeenCalledTimes(2);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(fetch).toHaveBeenCalledTimes(3);
+  page.abort(new Error('enough'));
+  await expect(ended).rejects.toThrow('enough');
 });
