@@ -1,0 +1,27 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongodProcess } from './mongod-process.js';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'markets-odds-mongod-'));
+});
+
+afterEach(async () => {
+  jest.useRealTimers();
+  await rm(folder, { recursive: true });
+});
+
+it('has no timer left that would end it once it is up, nor one that would keep us when it is gone', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const program = join(folder, 'mongod');
+  const text = `#!/bin/sh\necho '{"msg":"Waiting for connections"}'\nexec sleep 60\n`;
+  await writeFile(program, text, { mode: 0o755 });
+  const mongod = await MongodProcess.start({ program, dbPath: folder, port: 1 });
+  expect(jest.getTimerCount()).toBe(0);
+  await mongod.stop();
+  expect(jest.getTimerCount()).toBe(0);
+});
