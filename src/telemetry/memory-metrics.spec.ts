@@ -1,8 +1,26 @@
 import { expect, it } from '@jest/globals';
+import { Timestamp } from 'mongodb';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
+import type { ChangeListener } from '../change-feed/change.js';
 import type { MarketCache } from '../markets/cache/market-cache.js';
 import { MemoryMetrics } from './memory-metrics.js';
 import { Metrics } from './metrics.js';
+
+it('tells how much memory holds, and counts the changes of every collection', async () => {
+  const metrics = new Metrics(0);
+  const listeners: ChangeListener[] = [];
+  const listen = (_collection: string, listener: ChangeListener) => listeners.push(listener);
+  const feed = { told: {}, progress: {}, listen } as unknown as ChangeFeed;
+  void new MemoryMetrics(metrics, { bytes: 2_048, count: 3 } as MarketCache, feed);
+  const changes = [{ kind: 'replaced' }, { kind: 'replaced' }] as const;
+  const clusterTime = new Timestamp({ t: 1, i: 1 });
+  for (const listener of listeners) listener.committed?.({ clusterTime, changes });
+  const text = String(await metrics.text());
+  for (const figure of ['markets_cache_bytes 2048', 'markets_cache_scopes 3'])
+    expect(text).toContain(`${figure}\n`);
+  // Of markets and of keys.
+  expect(text).toContain('change_feed_events_total 4\n');
+});
 
 it('tells the times of the change feed in seconds', async () => {
   const metrics = new Metrics(0);
