@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Timestamp } from 'mongodb';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import type { Moment } from '../common/moment.js';
 import type { StoredApiKey } from './stored-api-key.js';
@@ -54,4 +55,23 @@ it('reads few of the ids that a limited client has made up', () => {
   for (let number = 0; number < 5_000; number += 1) records.readLater(String(number));
   jest.runAllTimers();
   expect(find).toHaveBeenCalledTimes(2_000);
+});
+
+it('reads a record in the background each time that it is due, however often', async () => {
+  find.mockImplementation(async () => found('used', 0));
+  for (let reads = 1; reads <= 3; reads += 1) {
+    records.readLater('id');
+    await jest.advanceTimersByTimeAsync(250);
+    expect(find).toHaveBeenCalledTimes(reads);
+  }
+});
+
+it('forgets all when the collection is another, as after a restore', async () => {
+  find
+    .mockResolvedValueOnce(found('of before', 0))
+    .mockResolvedValueOnce({ ...found('', 0), record: undefined });
+  for (const id of ['id', 'absent']) await records.read(id);
+  const clusterTime = new Timestamp({ t: 1, i: 1 });
+  records.committed({ clusterTime, changes: [{ kind: 'replaced' }] });
+  expect(['id', 'absent'].map((id) => records.recall(id))).toEqual([undefined, undefined]);
 });
