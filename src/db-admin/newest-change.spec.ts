@@ -1,0 +1,23 @@
+import { expect, it } from '@jest/globals';
+import { MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
+import { newestChange } from './newest-change.js';
+
+it('says how far it has looked where the oplog reaches no further back, which is no failure', async () => {
+  const CHANGE_STREAM_HISTORY_LOST = 286;
+  const now = new Timestamp({ t: 1_000_000, i: 1 });
+  const oplogBegins = new Timestamp({ t: now.t - 60, i: 1 });
+  const command = async ({ ping, pipeline }: Document) => {
+    if (ping) return { operationTime: now };
+    if (pipeline[0].$changeStream.startAtOperationTime.lessThan(oplogBegins)) {
+      throw new MongoServerError({ message: 'lost', code: CHANGE_STREAM_HISTORY_LOST });
+    }
+    const postBatchResumeToken = { _data: `82${now.t.toString(16).padStart(8, '0')}00000001` };
+    return { cursor: { id: 0, firstBatch: [], postBatchResumeToken } };
+  };
+  const client = { startSession: () => ({ endSession: async () => undefined }) };
+  expect(await newestChange({ command, client } as unknown as Db, 'markets')).toEqual({
+    at: null,
+    ageSeconds: null,
+    searchedSeconds: 10,
+  });
+});
