@@ -100,6 +100,10 @@ describe('a page', () => {
     expect(page.data).toMatchObject([{ marketId: live.marketId, runners: live.runners }]);
     expect(page.meta).toMatchObject({ take: 5, itemCount: 1 });
     expect(await client.byEvent(eventId, { marketMoment: 'live', take: 5 })).toEqual(page);
+    const walked: unknown[] = [];
+    for await (const market of client.markets({ eventId, marketMoment: 'live' }))
+      walked.push(market);
+    expect(walked).toEqual(page.data);
   });
 
   it('that did not change costs a 304 and is the same', async () => {
