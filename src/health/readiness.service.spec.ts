@@ -1,4 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
+import type { Document } from 'mongodb';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import { FRESH_FOR_MS } from '../change-feed/progress.js';
 import type { Database } from '../database/database.js';
@@ -32,6 +33,15 @@ it('asks MongoDB once for all who ask in a short while, and anew after it', asyn
   jest.advanceTimersByTime(250);
   await expect(readiness.check()).rejects.toMatchObject({ code: 'database_unavailable' });
   expect(read).toHaveBeenCalledTimes(2);
+});
+
+it('reads markets and keys: a user who may read only one of them can serve nobody', async () => {
+  const asked: unknown[] = [];
+  const command = async ({ find }: Document) => asked.push(find);
+  const read = (_budgetMs: number, work: (attempt: object) => Promise<void>) => work({ command });
+  const readiness = new ReadinessService({ read } as unknown as Database, {} as ChangeFeed);
+  await readiness.check();
+  expect(asked).toEqual(['markets', 'api_keys']);
 });
 
 it('is ready while there is too much to do: the others would have its load, too', async () => {
