@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
+import { JsonBody } from '../src/markets/json-body.js';
 import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
@@ -237,6 +238,24 @@ it('answers most plain requests the short way, and counts them as the full way d
     for (let asked = 0; asked < 10; asked++) await ask(PATH);
     return answeredShort - before === 10 && (await hits()) - hitsBefore === 10;
   });
+});
+
+it('cuts an answer off that can not be compressed, and goes on', async () => {
+  const compress = jest.spyOn(JsonBody.prototype, 'compress');
+  try {
+    await until(async () => {
+      const before = answeredShort;
+      compress.mockImplementationOnce(() => Promise.reject(new Error('no memory')));
+      const cut = await withMemory.get(PATH).then(
+        () => undefined,
+        (error: NodeJS.ErrnoException) => error.code,
+      );
+      return cut === 'ECONNRESET' && answeredShort > before;
+    });
+  } finally {
+    compress.mockRestore();
+  }
+  await ask(PATH);
 });
 
 it('opens to no other secret of a key that came by the same connection', async () => {

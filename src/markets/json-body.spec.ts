@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { Answer } from './answer.js';
 import { JsonBody } from './json-body.js';
 import { groupOf } from './watch/group.js';
@@ -26,4 +26,11 @@ it('weighs the memory that its compressed forms take', () => {
   const inMemory = [...taken].reduce((sum, { byteLength }) => sum + byteLength, 0);
   const weighed = bodies.reduce((sum, { bytes, length }) => sum + bytes - length, 0);
   expect(inMemory).toBe(weighed);
+});
+
+it('compresses anew what could not be compressed', async () => {
+  const json = new JsonBody([Buffer.alloc(100_000, 'odds ')]);
+  jest.spyOn(json, 'body', 'get').mockReturnValueOnce(5 as never);
+  await expect(json.compress('br')).rejects.toThrow('must be of type');
+  expect(await json.compress('br')).toBeInstanceOf(Buffer);
 });

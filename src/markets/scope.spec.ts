@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { scopeKey, scopeKeysOf } from './scope.js';
+import { byScopeKey, scopeKey, scopeKeysOf } from './scope.js';
 
 describe('scopeKey', () => {
   it('tells events from fixtures', () => {
@@ -24,5 +24,15 @@ describe('scopeKeysOf', () => {
     [{}, []],
   ])('finds %j under %j', (market, scopes) => {
     expect(scopeKeysOf(market)).toEqual(scopes.map(scopeKey));
+  });
+});
+
+describe('byScopeKey', () => {
+  it('puts a market once under each of its ids, though an id is in a list twice', () => {
+    const [one, other] = [{ eventId: ['e', 'd', 'e'] }, { eventId: 'e' }];
+    expect([...byScopeKey([one, other])]).toEqual([
+      ['eventId:e', [one, other]],
+      ['eventId:d', [one]],
+    ]);
   });
 });
