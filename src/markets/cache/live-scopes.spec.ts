@@ -62,6 +62,9 @@ it('notes a market once, and nothing of one that no scope holds any more', () =>
   expect(live['holders'].of(keyOfId('a'))).toEqual([scope]);
   tell(12, { kind: 'deleted', id: 'a' });
   expect(live['holders']).toEqual(new ScopesByMarket());
+  tell(13, { kind: 'stored', id: 'a', before: {}, document: stored('again') });
+  live.release(scope);
+  expect(live['holders']).toEqual(new ScopesByMarket());
 });
 
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
