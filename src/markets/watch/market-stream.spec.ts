@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
@@ -30,6 +30,27 @@ function aStream() {
   const told = () => written.map((event) => /event: (\w+)/.exec(event)?.[1]);
   return { stream, context, response, begun, told };
 }
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+it.each([
+  ['a tenth less', 0, 0.9],
+  ['a tenth more', 1, 1.1],
+])('lives for an hour, or up to %s', (_what, chance, hours) => {
+  jest.spyOn(Math, 'random').mockReturnValue(chance);
+  const { stream, context, begun } = aStream();
+  const tickAt = (now: number) => {
+    context.provenAt = now;
+    stream.tick(now);
+  };
+  const endsAt = begun + hours * 3_600_000;
+  tickAt(endsAt - 1_000);
+  expect(stream.reason).toBeUndefined();
+  tickAt(endsAt + 1_000);
+  expect(stream.reason).toBe('age');
+});
 
 it('writes nothing more, however late it is, while its socket is full', () => {
   const { stream, context, response, begun, told } = aStream();
