@@ -1,5 +1,6 @@
+import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MongoClient, Timestamp, type Collection, type Db } from 'mongodb';
+import { MongoClient, Timestamp, type Collection, type Db, type Document } from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { onMember, setFailCommand, timesFailed } from '../../test/mongo-admin.js';
@@ -208,6 +209,30 @@ it.each([
   const command = async () => ({ isWritablePrimary, lastWrite });
   await feed['askNewest']({ command } as unknown as Db);
   expect(feed.status.state).toBe(state);
+});
+
+it('warns each time that it goes blind, and once however often it tries anew', async () => {
+  const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+  try {
+    const feed = feedOf(testDatabaseUri());
+    jest.spyOn(feed['database'].topology, 'readable', 'get').mockReturnValue(true);
+    const postBatchResumeToken = { _data: '820000000100000001' };
+    const cursor = { id: 1, ns: 'odds.$cmd.aggregate', firstBatch: [], postBatchResumeToken };
+    const command = async ({ getMore }: Document) => {
+      if (getMore) throw new Error('lost');
+      return { cursor, operationTime: new Timestamp({ t: 1, i: 1 }) };
+    };
+    const client = { startSession: () => ({ endSession: async () => undefined }) };
+    for (let times = 1; times <= 2; times += 1) {
+      const failure = await feed['follow']({ command, client } as unknown as Db).catch(
+        (error: unknown) => error,
+      );
+      for (let tries = 0; tries < 3; tries += 1) feed['failed'](failure);
+      expect(warned).toHaveBeenCalledTimes(times);
+    }
+  } finally {
+    jest.restoreAllMocks();
+  }
 });
 
 const UNKNOWN_ERROR = 8;
