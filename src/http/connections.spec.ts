@@ -62,17 +62,25 @@ it.each([
   },
 );
 
-it('closes idle connections a moment after the server', async () => {
-  const server = createServer();
-  watchConnections(server, 1_000);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  await once(server, 'connection');
-  const closed = once(server, 'close');
-  server.close();
-  expect((await buffer(client)).length).toBe(0);
-  await closed;
-});
+it.each([0, 2])(
+  'closes a connection that is idle after %i requests a moment after the server',
+  async (requests) => {
+    const server = createServer((_request, response) => void response.end('answer'));
+    server.keepAliveTimeout = 0;
+    watchConnections(server, 1_000);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    await once(server, 'connection');
+    for (let count = 0; count < requests; count += 1) {
+      client.write(REQUEST);
+      await once(client, 'data');
+    }
+    const closed = once(server, 'close');
+    server.close();
+    expect((await buffer(client)).length).toBe(0);
+    await closed;
+  },
+);
 
 it('forgets connections that are closed', async () => {
   const server = createServer();
