@@ -21,8 +21,6 @@ const CONNECTS_WITHIN_MS = 1_000;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function start(): Promise<void> {
-  // A closed output or a full disk is no reason to stop serving.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const given = loadConfig();
   const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };
   const embedded = given.mongodbUri ? undefined : await openEmbedded(owner, say);

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import supertest from 'supertest';
@@ -23,6 +24,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
+import { spawnProgram } from './server-process.js';
 import { until } from './until.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
@@ -543,6 +545,22 @@ it('that there are no traces is said where no log is read', () => {
   );
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
   expect(stderr).toMatch(/^No traces, .*@opentelemetry\/sdk-node.*\n$/);
+});
+
+it('a server that has something to say on stderr begins to serve, though nobody reads it', async () => {
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'console' };
+  const child = spawnProgram(env, []);
+  child.stderr.destroy();
+  try {
+    let listens = false;
+    for await (const line of createInterface({ input: child.stdout })) {
+      listens = line.includes('Listening on');
+      if (listens) break;
+    }
+    expect(listens).toBe(true);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 it('the last lines of the log are written, though the process ends at once', () => {
