@@ -1,5 +1,8 @@
 import { expect, it } from '@jest/globals';
+import type { Response } from 'express';
+import type { ApiRequest } from '../http/api-request.js';
 import { overloaded, Problem } from '../http/problem.js';
+import { STREAM_PATH } from '../http/routes.js';
 import { createLogger } from './logger.js';
 import { Metrics } from './metrics.js';
 import { RequestLog } from './request-log.js';
@@ -23,4 +26,17 @@ it('warns of an outage though it has just warned of too much to do, and the othe
     'database_unavailable',
     'overloaded',
   ]);
+});
+
+it('counts a look-up that is refused for its load as shed, whoever asks; not a stream that is one too many', async () => {
+  const logger = createLogger({ logLevel: 'fatal', logFormat: 'json' }, { write: () => undefined });
+  const metrics = new Metrics(0);
+  const log = new RequestLog(logger, metrics);
+  const response = { headersSent: true, statusCode: 503, writableFinished: true } as Response;
+  for (const path of ['/v1/markets/market/fixture/:fixtureId', STREAM_PATH]) {
+    const apiKey = { id: 'k', name: 'k' };
+    const told = { method: 'GET', route: { path }, apiKey, problem: 'overloaded' };
+    log.closed({ ...told, startedAt: 0 } as ApiRequest, response);
+  }
+  expect(String(await metrics.text())).toContain('http_requests_shed_total 1\n');
 });
