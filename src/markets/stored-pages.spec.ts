@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { Binary, Long, Timestamp, type Document } from 'mongodb';
 import type { Database } from '../database/database.js';
 import { ReadAfterTime } from '../database/read-after-time.js';
@@ -35,9 +35,10 @@ it('lets a snapshot go that is older than what was known to be written, and read
   const pages = new StoredPages({ topology } as unknown as Database);
   const cursor = { id: 7, atClusterTime: new Timestamp({ t: 1_000, i: 1 }) };
   const killed: unknown[] = [];
+  const command = jest.fn(async () => ({ cursor }));
   const attempt = {
     isOfPrimary: true,
-    command: async () => ({ cursor }),
+    command,
     restOf: async () => [{ _id: 'old' }, { _id: [0], itemCount: 1 }],
     killCursor: (each: unknown) => killed.push(each),
     rowsOfOneState: async () => [{ _id: 'new' }, { _id: [0], itemCount: 1 }],
@@ -46,4 +47,7 @@ it('lets a snapshot go that is older than what was known to be written, and read
     { markets: [{ _id: 'new' }], itemCount: 1 },
   ]);
   expect(killed).toEqual([cursor]);
+  // A majority that lags will not have caught up at once.
+  await pages.read([LOOKUP], attempt);
+  expect(command).toHaveBeenCalledTimes(1);
 });
