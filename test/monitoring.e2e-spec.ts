@@ -111,6 +111,16 @@ describe('alert rules', () => {
       expect(annotations['runbook_url']).toBe(`docs/operations.md#${alert.toLowerCase()}`);
     },
   );
+
+  it.each(rules.map((rule) => [rule.alert, rule.expr] as const))(
+    '%s is about jobs of this service alone',
+    (_alert, expr) => {
+      // What is joined by instance can only narrow it down.
+      const { metrics } = namesIn(expr.replaceAll(/and on \(instance\) \w+/g, ''));
+      const ofOurJobs = [...expr.matchAll(/(\w+)\{job=~"markets-odds\.\*"/g)];
+      expect(ofOurJobs.map(([, name]) => name)).toEqual(metrics);
+    },
+  );
 });
 
 const GUIDE = 'docs/operations.md';
