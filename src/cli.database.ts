@@ -8,6 +8,9 @@ import { newConnection, openConnection } from './database/connection.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
+/** No caller waits for a command as for an answer: an operator may be far away, or the machine slow. */
+const CONNECTION_OPTIONS = { minPoolSize: 0, waitQueueTimeoutMS: 5_000 };
+
 /**
  * Gives a command the database, the embedded MongoDB's unless another is named, and ends the connection after it.
  * Without Nest, which takes longer to load than most commands take to run.
@@ -33,7 +36,7 @@ export async function withDatabase(
     deliver: (result) => deliver(result, json, signal),
   };
   try {
-    await openConnection(connection, server.uri, { minPoolSize: 0 }).catch((error: unknown) => {
+    await openConnection(connection, server.uri, CONNECTION_OPTIONS).catch((error: unknown) => {
       throw new CommandFailure(`MongoDB can't be reached: ${messageOf(error)}`);
     });
     signal.throwIfAborted();

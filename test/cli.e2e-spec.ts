@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Db } from 'mongodb';
 import { aMarket } from './factories.js';
+import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { runCli, runShell, startCli, startShell } from './run-cli.js';
 import { until } from './until.js';
@@ -97,6 +98,21 @@ describe('the command line', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^error: MongoDB can't be reached: .*ECONNREFUSED.*\n$/);
     expect(stderr).not.toContain('s3cret');
+  });
+
+  it('reaches a MongoDB that is far away', async () => {
+    const uri = new URL(testDatabaseUri());
+    const line = await Line.to(Number(uri.port));
+    // Six round trips of 100 ms, as they are with TLS and a password.
+    line.underWayMs = 600;
+    uri.host = new URL(line.url).host;
+    uri.search = '?directConnection=true';
+    try {
+      const listed = await runCli(['keys', 'list', '--json'], { env: { MONGODB_URI: uri.href } });
+      expect(listed).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+    } finally {
+      line.close();
+    }
   });
 
   it('does not mind a reader that has seen enough', async () => {
