@@ -578,24 +578,27 @@ it('what can not be applied is asked for anew as a whole', async () => {
   }
 });
 
+const groupOf = (name: string, reset: boolean) => {
+  return { fixtureId: 'f', reset, changed: [{ _id: 'm', name }], removed: [] };
+};
+const changesOf = (name: string, reset = false) =>
+  `event: changes\ndata: ${JSON.stringify({ data: [groupOf(name, reset)] })}\n\n`;
+
 it('what came just before a cut, of one id alone, is not mixed with the state of another replica', async () => {
-  const group = (name: string, reset: boolean) => {
-    return { fixtureId: 'f', reset, changed: [{ _id: 'm', name }], removed: [] };
-  };
-  const told = (name: string, reset = false) =>
-    `event: changes\ndata: ${JSON.stringify({ data: [group(name, reset)] })}\n\n`;
   const current = 'event: current\nid: c\ndata: {"ageMs":1}\n\n';
   const asked: string[] = [];
   const server = createServer(({ url = '' }, response) => {
     asked.push(url);
     if (url.startsWith('/v1/markets/changes')) {
       // It does not know yet what was told last, and has nothing new since the cursor.
-      const data = url.includes('since') ? [] : [group('old', true)];
+      const data = url.includes('since') ? [] : [groupOf('old', true)];
       response.end(JSON.stringify({ data, meta: { cursor: 'c', ageMs: 1 } }));
       return;
     }
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-    response.end(asked.length === 1 ? told('old', true) + current + current : told('new'));
+    response.end(
+      asked.length === 1 ? changesOf('old', true) + current + current : changesOf('new'),
+    );
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
