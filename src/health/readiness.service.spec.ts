@@ -10,13 +10,15 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('never tells an age within the bound of a feed that is late', () => {
-  const status = { state: 'late', ageMs: FRESH_FOR_MS + 0.1 } as const;
+it('tells why a feed is late, and never an age within the bound', () => {
+  const lateBecause = 'majority_lags';
+  const status = { state: 'late', lateBecause, ageMs: FRESH_FOR_MS + 0.1 } as const;
   const feed = { status, listeners: { newestChangeOf: () => undefined } };
   const { changeFeed } = new ReadinessService(
     {} as Database,
     feed as unknown as ChangeFeed,
   ).state();
+  expect(changeFeed).toMatchObject({ state: 'late', lateBecause });
   expect(changeFeed.ageSeconds).toBeGreaterThan(FRESH_FOR_MS / 1_000);
 });
 
