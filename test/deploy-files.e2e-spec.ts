@@ -2,7 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -182,6 +191,32 @@ describe('alert rules', () => {
   });
 });
 
+it.each(['docker-compose.yml', 'deploy/kubernetes/base/kustomization.yaml'])(
+  '%s leaves to the operator what the service has no right to make',
+  (file) => {
+    expect(readFileSync(file, 'utf8')).toMatch(/\bDB_INIT(?:: '|=)false\b/);
+  },
+);
+
+it('the checks fail in CI where one of their programs is missing, and say which', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-check-'));
+  try {
+    for (const program of ['dirname', 'mktemp', 'rm']) {
+      const { stdout } = await promisify(execFile)('sh', ['-c', `command -v ${program}`]);
+      await symlink(stdout.trim(), join(folder, program));
+    }
+    const check = (CI: string) =>
+      promisify(execFile)('/bin/sh', ['deploy/check.sh'], { env: { PATH: folder, CI } });
+    await expect(check('true')).rejects.toMatchObject({
+      code: 1,
+      stdout: 'skipped: hadolint is not installed\n',
+    });
+    expect((await check('')).stdout.match(/^skipped: /gm)).toHaveLength(7);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 describe('Compose', () => {
   const { services } = read('docker-compose.yml') as {
     services: Record<string, ComposeService> & { markets: ComposeServer };
@@ -313,6 +348,12 @@ it('the image’s own health check does not ask for MongoDB, which no restart br
   const [check] = /^HEALTHCHECK .*$/m.exec(lines) ?? [];
   expect(check).toContain('health-check.js');
   expect(check).not.toContain('ready');
+});
+
+it('an alert about what is up fires where it is not', () => {
+  const ups = rules.map(({ expr }) => expr).filter((expr) => /^\w*up\{/.test(expr));
+  expect(ups).toHaveLength(3);
+  for (const expr of ups) expect(expr).toMatch(/ == 0$/);
 });
 
 describe('an alert about a time', () => {

@@ -13,6 +13,7 @@ interface AlertRule {
 
 interface Panel {
   readonly title: string;
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly targets?: readonly { readonly expr: string }[];
 }
 
@@ -98,6 +99,24 @@ describe('alert rules and dashboard', () => {
     const shown = [...named].map((name) => name.replace(/_(bucket|sum|count)$/, ''));
     expect(own.filter((name) => !shown.includes(name))).toEqual([]);
   });
+});
+
+/** In Grafana's words, by what an expression asks for; other figures are counts and rates. */
+const UNITS = [
+  [/ \/ /, 'percentunit'],
+  [/_seconds(?:_bucket)?\b/, 's'],
+  [/_bytes\b/, 'bytes'],
+] as const;
+
+it('the panels of the dashboard are in the units of their figures', () => {
+  const shown = panels.flatMap(({ title, targets = [], fieldConfig }) =>
+    targets.map(({ expr }) => ({ title, expr, unit: fieldConfig?.defaults.unit })),
+  );
+  const units = shown.map(({ expr, unit, ...panel }) => {
+    const [, meant = unit] = UNITS.find(([pattern]) => pattern.test(expr)) ?? [];
+    return { ...panel, unit: meant };
+  });
+  expect(shown.map(({ title, unit }) => ({ title, unit }))).toEqual(units);
 });
 
 describe('alert rules', () => {
