@@ -64,6 +64,11 @@ describe('CommitAssembly', () => {
     ]);
   });
 
+  it('gives all events of the largest commit that can be held', () => {
+    const most = Array.from({ length: 10_000 }, (_, index) => anEvent(2, `${index}`));
+    expect(told(assembly.add(most, time(3)))[0]?.ids).toHaveLength(10_000);
+  });
+
   it('gives no events of a commit that is too large in several replies', () => {
     const text = 'x'.repeat(17 * 1024 * 1024);
     for (const id of ['a', 'b', 'c']) {
