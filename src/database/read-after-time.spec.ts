@@ -71,3 +71,18 @@ describe('what a secondary must have', () => {
     expect(readAfterTime.knownAt(now - 3 * HEARD_KEPT_MS)).toEqual(at(1_010));
   });
 });
+
+it('keeps few of the times that it hears, however often it hears one', () => {
+  jest.useFakeTimers();
+  try {
+    const readAfterTime = new ReadAfterTime();
+    for (let second = 1; second <= 10_000; second += 1) {
+      readAfterTime.advance(signed(at(second)));
+      if (second % 4 === 0) jest.advanceTimersByTime(1);
+    }
+    expect(readAfterTime['marks'].length).toBeLessThan(HEARD_KEPT_MS / 5);
+    expect(readAfterTime.newest?.clusterTime).toEqual(at(10_000));
+  } finally {
+    jest.useRealTimers();
+  }
+});
