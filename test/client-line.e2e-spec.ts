@@ -11,6 +11,7 @@ import { readEvents } from '../clients/typescript/src/server-sent-events.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
 import { sleep, waitMs } from '../clients/typescript/src/waiting.js';
 import { WatchEvents } from '../clients/typescript/src/watch-events.js';
+import { WatchState } from '../clients/typescript/src/watch-state.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { until } from './until.js';
@@ -554,6 +555,18 @@ it('a market that has changed and gone before it was taken has gone', async () =
   events.groups([{ fixtureId: 'f', reset: false, changed: [], removed: ['a'] }]);
   const { value } = await events.next();
   expect(value).toMatchObject({ changed: [], removed: ['a'] });
+});
+
+it('groups are applied all or none, and what is removed is gone', () => {
+  const state = new WatchState({ fixtureId: ['f', 'g'] });
+  const { changed, removed } = { changed: [{ _id: 'a' }], removed: ['a'] };
+  const good = { fixtureId: 'f', reset: true, changed, removed: [] };
+  const bad = { fixtureId: 'other', reset: true, changed: [], removed: [] };
+  expect(() => state.apply([good, bad])).toThrow(TypeError);
+  expect(state.markets({ fixtureId: 'f' }).size).toBe(0);
+  state.apply([good, { ...good, fixtureId: 'g', removed }]);
+  const sizes = ['f', 'g'].map((fixtureId) => state.markets({ fixtureId }).size);
+  expect(sizes).toEqual([1, 0]);
 });
 
 it('what can not be applied is asked for anew as a whole', async () => {
