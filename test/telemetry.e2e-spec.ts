@@ -547,17 +547,22 @@ it('that there are no traces is said where no log is read', () => {
   expect(stderr).toMatch(/^No traces, .*@opentelemetry\/sdk-node.*\n$/);
 });
 
-it('a server that has something to say on stderr begins to serve, though nobody reads it', async () => {
+it('a server that has something to say on stderr serves, though nobody reads it, until the second signal', async () => {
   const env = { MONGODB_URI: 'mongodb://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'console' };
   const child = spawnProgram(env, []);
   child.stderr.destroy();
   try {
-    let listens = false;
+    const said: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
-      listens = line.includes('Listening on');
-      if (listens) break;
+      const [what] = /Listening on|finishing what is under way/.exec(line) ?? [];
+      if (what === undefined) continue;
+      said.push(what);
+      child.kill('SIGTERM');
     }
-    expect(listens).toBe(true);
+    expect(said).toEqual(['Listening on', 'finishing what is under way']);
+    if (child.exitCode === null) await once(child, 'exit');
+    // It would have been 0, seconds later.
+    expect(child.exitCode).toBe(1);
   } finally {
     child.kill('SIGKILL');
   }
