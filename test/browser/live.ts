@@ -129,6 +129,22 @@ const origins = new Set<string>();
     expect(shown).toEqual(['b']);
   });
 
+  it('shows a market with the provider that it has now, and no provider without any', async () => {
+    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
+      const root = document.createElement('div');
+      document.body.append(root);
+      const board = new Board(root);
+      for (const provider of ['p', 'q']) {
+        const changed = [{ _id: 'a', name: 'a', provider, runners: [] }];
+        board.apply({ eventId: 'e', reset: false, changed, removed: [] });
+      }
+      const providers = [...root.querySelectorAll('.provider h3')].map((each) => each.textContent);
+      root.remove();
+      return providers;
+    })`);
+    expect(shown).toEqual(['q']);
+  });
+
   it.each([
     ['is wrong', 'mos_wrong', /key/i],
     ['no header can hold', 'mos_…', /failed/],
