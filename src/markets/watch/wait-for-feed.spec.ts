@@ -47,6 +47,18 @@ it.each([
   },
 );
 
+it('waits for what a feed that was late has still to tell when it is current again', async () => {
+  const after = new Timestamp({ t: 2, i: 1 });
+  const late = { isCurrent: false, status: { state: 'late', lateBecause: 'backlog' } };
+  const feed = { ...begun, ...late };
+  const reached = waitForFeed(feed as ChangeFeed, after, { waitMs: 1_800, since: undefined });
+  await delay(400);
+  Object.assign(feed, begun);
+  await delay(200);
+  feed.position = after;
+  expect(await reached).toBeUndefined();
+});
+
 it.each([{ isStarting: true }, { status: { state: 'late', lateBecause: 'backlog' } }])(
   'waits no longer than its request may: %j',
   async (status) => {

@@ -48,6 +48,7 @@ describe('WatchQuery', () => {
     [many('fixtureId', 51), ['query fixtureId']],
     [many('eventId', 51), ['query eventId']],
     [`${many('eventId', 25)}&${many('fixtureId', 26)}`, ['query fixtureId']],
+    [`${many('eventId', 50)}&fixtureId=a`, ['query fixtureId']],
     ['eventId=a&eventId=b&eventId=%61', ['query eventId']],
     ['eventId=', ['query eventId']],
     ['eventId=%00&fixtureId=%FF', ['query eventId', 'query fixtureId']],
