@@ -1,0 +1,25 @@
+import { Logger } from '@nestjs/common';
+import { expect, it, jest } from '@jest/globals';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import { Config } from '../../config.js';
+import { Problem } from '../../http/problem.js';
+import type { LiveScopes } from './live-scopes.js';
+import { MarketCache } from './market-cache.js';
+import type { ScopeLoader } from './scope-loader.js';
+
+it('a load that fails for a fault of ours is told in the log; that MongoDB is away, elsewhere', async () => {
+  const told = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  const bug = new TypeError('a bug');
+  const load = jest.fn<ScopeLoader['load']>().mockRejectedValueOnce(bug);
+  load.mockRejectedValue(new Problem('database_unavailable', 'MongoDB is away.'));
+  const live = { addOwner: () => undefined, get: () => undefined } as unknown as LiveScopes;
+  const feed = { isCurrent: true } as ChangeFeed;
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
+  // It is loaded when it is asked for the third time, and each time after a failure.
+  for (let asked = 0; asked < 4; asked += 1) {
+    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+  }
+  expect(load).toHaveBeenCalledTimes(2);
+  expect(told.mock.calls).toEqual([[{ err: bug }, 'A scope could not be loaded']]);
+  told.mockRestore();
+});
