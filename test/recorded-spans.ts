@@ -23,6 +23,7 @@ export class RecordedSpans {
     propagation: {
       extract: (_context: unknown, carrier: object, getter: TextMapGetter) => ({
         traceparent: getter.get(carrier, 'traceparent'),
+        tracestate: getter.get(carrier, 'tracestate'),
         baggage: getter.get(carrier, 'baggage'),
       }),
     },

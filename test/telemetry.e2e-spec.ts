@@ -497,11 +497,12 @@ describe('the log', () => {
   });
 });
 
-it('a trace holds nothing of the baggage that a caller sends along', async () => {
+it('a trace holds nothing of the words that a caller sends along', async () => {
   const recorded = new RecordedSpans();
   const traced = await createTestApp({}, { tracing: recorded.api });
   try {
-    await traced.get('/v1/markets/market/fixture/f').set('baggage', 'user=somebody').expect(200);
+    const words = { baggage: 'user=somebody', tracestate: 'user=somebody' };
+    await traced.get('/v1/markets/market/fixture/f').set(words).expect(200);
     expect(recorded.spans.length).toBeGreaterThan(0);
     expect(JSON.stringify(recorded.spans)).not.toContain('somebody');
   } finally {
