@@ -145,6 +145,13 @@ describe('tries beside one another', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
+  it('are none where nobody wants the answer any more', async () => {
+    const start = jest.fn(() => Promise.resolve('won'));
+    const signal = AbortSignal.abort(new Error('enough'));
+    await expect(hedge(start, { everyMs: 5, eachMs: 60_000, signal })).rejects.toThrow('enough');
+    expect(start).not.toHaveBeenCalled();
+  });
+
   it('leave the one that has won alone, however long its answer goes on', async () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     const { signal } = new AbortController();
@@ -471,6 +478,14 @@ describe('a wait', () => {
 });
 
 describe('a stream', () => {
+  it('is none when somebody else answers with a page', async () => {
+    const headers = { 'Content-Type': 'text/html' };
+    const open = async () => new Response('data: {}\n\n', { headers });
+    const { signal } = new AbortController();
+    const events = streamEvents({ open } as unknown as Transport, 'http://a', signal);
+    await expect(events.next()).rejects.toThrow(ConnectionLost);
+  });
+
   it('is given up when nothing is heard of it for ten seconds', async () => {
     // What streams are made of goes on: only time is ours.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
