@@ -1,5 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { momentNow } from '../../common/moment.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
@@ -19,8 +20,9 @@ function aStream() {
     groups: () => [],
   };
   const times = new StreamTimes();
-  const begun = performance.now();
-  const context = { times, groups, provenAt: begun };
+  const provenAt = momentNow();
+  const begun = provenAt.monotonicMs;
+  const context = { times, groups, provenAt };
   const watch = new Watch([{ eventId: 'e' }], {});
   const stream = new MarketStream(
     { watch, response, conflateMs: 0 } as unknown as StreamOptions,
@@ -76,7 +78,7 @@ it('tells once that it is late no longer', () => {
   stream.tick(now);
   expect(told()).toEqual(['current', 'late']);
 
-  context.provenAt = now;
+  context.provenAt = { ...context.provenAt, monotonicMs: now };
   for (let ticks = 0; ticks < 4; ticks += 1) stream.tick((now += tickMs));
   expect(told()).toEqual(['current', 'late', 'current']);
 });

@@ -1,3 +1,4 @@
+import { elapsedMs, type Moment } from '../../common/moment.js';
 import { cutUnread } from '../../http/connections.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
@@ -8,7 +9,7 @@ import type { ScopeWatcher } from './watched-scope.js';
 export class MarketStream implements ScopeWatcher {
   private readonly progress: StreamProgress;
   private readonly endsAt: number;
-  private provenAt: number;
+  private provenAt: Moment;
   private mayHaveGrown = false;
   private pumpSoon: NodeJS.Immediate | undefined;
   reason: StreamEnd | undefined;
@@ -55,7 +56,7 @@ export class MarketStream implements ScopeWatcher {
     const { watch } = this.options;
     this.pump();
     if (groups.hasAll(watch)) this.provenAt = this.context.provenAt;
-    const lateMs = now - this.provenAt;
+    const lateMs = now - this.provenAt.monotonicMs;
     const isLate = lateMs > times.lateAfterMs;
     const { progress } = this;
     const isDue = isLate !== progress.isLate || now - progress.toldAgeAt >= times.tellEveryMs;
@@ -63,7 +64,7 @@ export class MarketStream implements ScopeWatcher {
     else if (now > this.endsAt) this.end('age');
     else if (progress.isBlocked) return;
     else if (lateMs > times.endLateAfterMs) this.end('late');
-    else if (isDue && isLate) progress.tellLate(lateMs);
+    else if (isDue && isLate) progress.tellLate(elapsedMs(this.provenAt));
     else if (isDue) progress.tellCurrent();
     this.mayHaveGrown = false;
   }

@@ -1,4 +1,5 @@
 import type { Response } from 'express';
+import type { Moment } from '../../common/moment.js';
 import type { StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
 import type { WatchGroups } from './watch-groups.js';
@@ -15,8 +16,8 @@ export interface StreamOptions extends Pick<WatchQuestion, 'watch' | 'since'> {
 export interface StreamContext {
   readonly times: StreamTimes;
   readonly groups: WatchGroups;
-  /** Monotonic time at which the feed was last known to be complete. */
-  readonly provenAt: number;
+  /** When the feed was last known to be complete. */
+  readonly provenAt: Moment;
   readonly observer: StreamObserver | undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { elapsedMs, momentBefore, momentNow, type Moment } from '../../common/moment.js';
 import { Config } from '../../config.js';
 import type { ApiRequest, Caller } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
@@ -26,7 +27,7 @@ const HEADERS = {
 export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   private readonly streams = new Set<MarketStream>();
   private readonly timers: NodeJS.Timeout[];
-  private lastProvenAt = -Infinity;
+  private lastProvenAt: Moment = { monotonicMs: -Infinity, wallMs: -Infinity };
   isDraining = false;
   observer: StreamObserver | undefined;
 
@@ -49,8 +50,9 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     return this.streams.size;
   }
 
-  get provenAt(): number {
-    this.lastProvenAt = Math.max(this.lastProvenAt, performance.now() - this.feed.ageMs);
+  get provenAt(): Moment {
+    const { ageMs } = this.feed;
+    if (ageMs < elapsedMs(this.lastProvenAt)) this.lastProvenAt = momentBefore(momentNow(), ageMs);
     return this.lastProvenAt;
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { momentNow } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { StreamProgress } from './stream-progress.js';
 import { Watch } from './watch.js';
@@ -25,7 +26,7 @@ it('tells what has changed in an id while its client was slow to read the others
       return since?.lessThan(changedAt) ? [Buffer.from('"change of a"')] : [];
     },
   };
-  const context = { groups, provenAt: 0 } as unknown as StreamContext;
+  const context = { groups, provenAt: momentNow() } as unknown as StreamContext;
   const options = { response, watch, conflateMs: 0 } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
 

@@ -1,4 +1,5 @@
 import type { Timestamp } from 'mongodb';
+import { elapsedMs, type Moment } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
@@ -9,7 +10,7 @@ interface Pending {
   /** When the first of them was told here. */
   readonly since: number;
   /** `provenAt` at that moment. */
-  readonly provenAt: number;
+  readonly provenAt: Moment;
   changes: number;
 }
 
@@ -72,7 +73,7 @@ export class StreamProgress {
     if (!this.isCaughtUp || !groups.hasAll(watch)) return;
     const known = this.pending ?? { position: groups.position, provenAt };
     if (!known.position) return;
-    const ageMs = performance.now() - known.provenAt;
+    const ageMs = elapsedMs(known.provenAt);
     this.isLate = false;
     this.toldAgeAt = performance.now();
     this.write(streamEvents.current(ageMs, watch.cursorAt(known.position)));
