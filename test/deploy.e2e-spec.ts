@@ -17,6 +17,7 @@ import { databaseStatus } from '../src/db-admin/status.js';
 import { initDatabase } from '../src/database/init.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { aMarket } from './factories.js';
+import { Line } from './line.js';
 import { TestMongod } from './mongo.js';
 import { APP_NAME } from './mongo-admin.js';
 import { until } from './until.js';
@@ -84,8 +85,11 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   const uriOf = (user: string) =>
     `mongodb://${user}:${PASSWORD}@127.0.0.1:${mongod.ports[0]}/${DATABASE}?replicaSet=test`;
 
-  async function connectedApp(user: string, dbInit = false): Promise<NestExpressApplication> {
-    const config = Object.assign(new Config(), { mongodbUri: uriOf(user), dbInit });
+  async function connectedApp(
+    user: string,
+    { dbInit = false, mongodbUri = uriOf(user) } = {},
+  ): Promise<NestExpressApplication> {
+    const config = Object.assign(new Config(), { mongodbUri, dbInit });
     const metrics = new Metrics(0);
     const app = await createApp(config, pino({ level: 'silent' }), { metrics });
     apps.push(app);
@@ -153,6 +157,20 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect((await get()).status).toBe(401);
   }, 30_000);
 
+  it('reach a MongoDB that is far away', async () => {
+    const line = await Line.to(mongod.ports[0] ?? 0);
+    line.underWayMs = 250;
+    const uri = new URL(uriOf('marketsService'));
+    uri.host = new URL(line.url).host;
+    uri.search = '?directConnection=true';
+    try {
+      const service = await connectedApp('marketsService', { mongodbUri: uri.href });
+      await until(() => service.get(ChangeFeed).status.state !== 'blind');
+    } finally {
+      line.close();
+    }
+  });
+
   it('need to read keys, too: without them the service is not ready', async () => {
     const service = await connectedApp('marketsService');
     const ready = async () =>
@@ -209,7 +227,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       (await root.db('admin').command({ serverStatus: 1 }))['metrics'].commands.listIndexes.total;
     await initDatabase((await connectedApp('marketsOperator')).get(Database).connection);
     await images(false);
-    const app = await connectedApp('marketsService', true);
+    const app = await connectedApp('marketsService', { dbInit: true });
     await until(() => app.get(ChangeFeed).isCurrent);
     const { insertedId: _id } = await markets.insertOne(asDocument(aMarket()));
     const before = await looks();
