@@ -44,7 +44,7 @@ it.each([
   jest.spyOn(Math, 'random').mockReturnValue(chance);
   const { stream, context, begun } = aStream();
   const tickAt = (now: number) => {
-    context.provenAt = now;
+    context.provenAt = { ...context.provenAt, monotonicMs: now };
     stream.tick(now);
   };
   const endsAt = begun + hours * 3_600_000;
