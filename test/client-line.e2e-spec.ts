@@ -14,6 +14,7 @@ import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { WatchState } from '../clients/typescript/src/watch-state.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
+import { Random } from './coherence/random.js';
 import { until } from './until.js';
 
 afterEach(() => {
@@ -460,6 +461,42 @@ describe('a look-up', () => {
     expect(tries).toBe(2);
     caller.abort(new Error('enough'));
     await expect(call).rejects.toThrow('enough');
+  });
+});
+
+/** Walks a list that changes before each answer. */
+async function walk(listAt: (request: number) => readonly number[]): Promise<number[]> {
+  let requests = 0;
+  const client = clientOf(async (url) => {
+    const { searchParams } = new URL(url instanceof Request ? url.url : url);
+    const [page = 0, take = 0] = ['page', 'take'].map((name) => Number(searchParams.get(name)));
+    const list = listAt((requests += 1));
+    const data = list.slice((page - 1) * take, page * take).map((id) => ({ _id: String(id) }));
+    const body = JSON.stringify({ data, meta: { hasNextPage: page * take < list.length } });
+    return new Response(body, { headers: { 'Content-Type': 'application/json' } });
+  });
+  const ids: number[] = [];
+  for await (const { _id } of client.markets({ fixtureId: 'f' })) ids.push(Number(_id));
+  return ids;
+}
+
+describe('all markets', () => {
+  const all = Array.from({ length: 450 }, (_, index) => index);
+
+  it('are all given when one of them goes and comes back meanwhile', async () => {
+    const few = all.slice(0, 150);
+    const ids = await walk((request) => few.filter((id) => id !== 50 || request !== 2));
+    expect(ids.toSorted((one, other) => one - other)).toEqual(few);
+  });
+
+  it('are given once each that stay, whatever goes and comes meanwhile', async () => {
+    for (let seed = 1; seed <= 50; seed += 1) {
+      const random = new Random(seed);
+      const ids = await walk(() => all.filter((id) => id % 7 > 0 || random.next() < 0.5));
+      const stayed = ids.filter((id) => id % 7 > 0).toSorted((one, other) => one - other);
+      expect([seed, stayed]).toEqual([seed, all.filter((id) => id % 7 > 0)]);
+      expect(new Set(ids).size).toBe(ids.length);
+    }
   });
 });
 
