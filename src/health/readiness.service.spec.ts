@@ -53,8 +53,8 @@ it('is ready while there is too much to do: the others would have its load, too'
 });
 
 it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
-  const told = { newestChangeOf: () => new Date(Date.now() + 5_000) };
-  const feed = { status: { state: 'current', ageMs: 0 }, told } as unknown as ChangeFeed;
+  const listeners = { newestChangeOf: () => new Date(Date.now() + 5_000) };
+  const feed = { status: { state: 'current', ageMs: 0 }, listeners } as unknown as ChangeFeed;
   const { newestChange } = new ReadinessService({} as Database, feed).state();
   expect(newestChange?.ageSeconds).toBe(0);
 });

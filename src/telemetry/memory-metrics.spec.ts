@@ -10,7 +10,7 @@ it('tells how much memory holds, and counts the changes of every collection', as
   const metrics = new Metrics(0);
   const listeners: ChangeListener[] = [];
   const listen = (_collection: string, listener: ChangeListener) => listeners.push(listener);
-  const feed = { told: {}, progress: {}, listen } as unknown as ChangeFeed;
+  const feed = { listeners: {}, progress: {}, listen } as unknown as ChangeFeed;
   void new MemoryMetrics(metrics, { bytes: 2_048, count: 3 } as MarketCache, feed);
   const changes = [{ kind: 'replaced' }, { kind: 'replaced' }] as const;
   const clusterTime = new Timestamp({ t: 1, i: 1 });
