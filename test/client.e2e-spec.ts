@@ -246,6 +246,11 @@ describe('a problem', () => {
     expect(bad).toThrow(/^apiKey must be printable ASCII$/);
   });
 
+  it.each(['', undefined])('says that the key is missing: %j', (apiKey) => {
+    const options = { baseUrl: service.url, apiKey: apiKey as string };
+    expect(() => new packed.exports.MarketsClient(options)).toThrow(/^apiKey is missing$/);
+  });
+
   it('that passes is waited for: a limit', async () => {
     const { key } = await service.app.get(ApiKeysService).create({ name: 'few', rateLimit: 1 });
     const few = new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: key });

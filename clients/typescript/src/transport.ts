@@ -40,6 +40,7 @@ export class Transport {
     etagCacheEntries = 500,
     fetch = globalThis.fetch,
   }: ClientOptions) {
+    if (!apiKey) throw new TypeError('apiKey is missing');
     // The errors of fetch() quote a bad header value or URL, which may hold a secret.
     if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new TypeError('apiKey must be printable ASCII');
     const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
