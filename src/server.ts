@@ -63,9 +63,21 @@ async function start(): Promise<void> {
   }
 }
 
+/** What to mend where it can't listen, by the system's code. */
+const MENDS: Readonly<Record<string, string>> = {
+  EADDRINUSE: ' (another program has this port: set another PORT or ADMIN_PORT)',
+  EADDRNOTAVAIL: ' (this machine has no such address: set another HOST)',
+  EACCES: ' (this port is for root alone: set a PORT or ADMIN_PORT above 1023)',
+};
+
+function whyNotStarted(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  const { syscall, code = '' } = (error ?? {}) as NodeJS.ErrnoException;
+  const mend = syscall === 'listen' ? (MENDS[code] ?? '') : '';
+  return redact(`Could not start: ${messageOf(error)}${mend}`);
+}
+
 start().catch((error: unknown) => {
-  say(
-    error instanceof ConfigError ? error.message : redact(`Could not start: ${messageOf(error)}`),
-  );
+  say(whyNotStarted(error));
   process.exit(1);
 });

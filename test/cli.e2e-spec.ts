@@ -100,6 +100,17 @@ describe('the command line', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
+  it('says what to look at where no server is of the replica set that is named', async () => {
+    const uri = new URL(testDatabaseUri());
+    uri.searchParams.delete('directConnection');
+    uri.searchParams.set('replicaSet', 'another');
+    const { code, stderr } = await runCli(['db', 'status'], { env: { MONGODB_URI: uri.href } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /timed out after \d+ ms \(no host of MONGODB_URI answers, or none is of its replicaSet\)\n$/,
+    );
+  });
+
   it('reaches a MongoDB that is far away', async () => {
     const uri = new URL(testDatabaseUri());
     const line = await Line.to(Number(uri.port));
@@ -293,7 +304,7 @@ describe('db init', () => {
         expect(stranger).toEqual({
           code: 1,
           stdout: '',
-          stderr: "error: MongoDB can't be reached: Authentication failed.\n",
+          stderr: 'error: MongoDB refuses us: Authentication failed.\n',
         });
       } finally {
         await mongod.stop();

@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { Config, loadConfig, settings } from '../src/config.js';
 import { readCommitted } from './committed.js';
 import { ServerProcess } from './server-process.js';
@@ -145,7 +147,9 @@ it.each([
   ['an option that there is not', 'mongodb://punter:secret@host/odds?s3=cret'],
   ['another scheme', 'odds://punter:s3cret@host'],
 ])('a bad connection string is refused without a word of it: %s', (_what, uri) => {
-  const rule = 'must be a MongoDB connection string (mongodb://… or mongodb+srv://…)';
+  const rule =
+    'must be a MongoDB connection string (mongodb://… or mongodb+srv://…) with options that the driver knows; ' +
+    'in a password % @ : / are %25 %40 %3A %2F';
   expect(() => loadConfig({ MONGODB_URI: uri })).toThrow(
     new Error(`Bad settings:\n  MONGODB_URI ${rule}`),
   );
@@ -156,6 +160,23 @@ it('a server says what is wrong with its settings on stderr, where no log is rea
   expect(await server.exited).toBe(1);
   expect(server.stdout).toEqual([]);
   expect(server.stderr).toEqual(['Bad settings:', '  PORT must be a whole number from 0 to 65535']);
+});
+
+it.each(['PORT', 'ADMIN_PORT'])('a server says what to mend where %s is taken', async (setting) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  try {
+    const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', [setting]: String(port) };
+    const server = ServerProcess.spawn(env);
+    expect(await server.exited).toBe(1);
+    expect(server.stderr).toEqual([
+      `Could not start: listen EADDRINUSE: address already in use 127.0.0.1:${port} ` +
+        '(another program has this port: set another PORT or ADMIN_PORT)',
+    ]);
+  } finally {
+    holder.close();
+  }
 });
 
 /** The settings in the order of their declaration, with their comments. */

@@ -52,7 +52,10 @@ export function mongodbUri(text: string): string {
     // The driver's own parser decides; nothing connects before `connect()`.
     client = new MongoClient(text);
   } catch {
-    throw new SettingFault('must be a MongoDB connection string (mongodb://… or mongodb+srv://…)');
+    throw new SettingFault(
+      'must be a MongoDB connection string (mongodb://… or mongodb+srv://…) with options that the driver knows; ' +
+        'in a password % @ : / are %25 %40 %3A %2F',
+    );
   }
   const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, writeConcern } = client.options;
   if (NOT_IN_DATABASE_NAMES.test(dbName) || Buffer.byteLength(dbName) > DATABASE_NAME_BYTES) {

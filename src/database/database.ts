@@ -6,6 +6,7 @@ import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { newConnection, openConnection } from './connection.js';
 import { initDatabase } from './init.js';
+import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import { Topology } from './topology.js';
@@ -56,8 +57,8 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.connect();
       } catch (error) {
-        // The driver has waited already; a driver's message holds hosts, but never credentials.
-        const failure = error instanceof Error ? error.message : 'unknown';
+        // The driver has waited already.
+        const failure = whyNotConnected(error);
         if (failure !== lastFailure) this.logFailure(failure, error);
         lastFailure = failure;
         await delay(RECONNECT_AFTER_MS);
@@ -109,9 +110,8 @@ export class Database implements OnApplicationShutdown {
     await this.connection.close(true);
   }
 
-  /** A server that is away may come back; one that refuses us, a wrong password for one, needs somebody. */
   private logFailure(failure: string, error: unknown): void {
-    if (error instanceof MongoServerError) this.logger.error(`MongoDB refuses us: ${failure}`);
-    else this.logger.warn(`MongoDB can't be reached: ${failure}`);
+    if (error instanceof MongoServerError) this.logger.error(failure);
+    else this.logger.warn(failure);
   }
 }

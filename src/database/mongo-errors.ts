@@ -1,4 +1,5 @@
 import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
+import { messageOf } from '../common/text.js';
 
 const AUTHENTICATION_FAILED = 18;
 const MAX_TIME_MS_EXPIRED = 50;
@@ -43,4 +44,15 @@ export function isLoggedOut(error: unknown): boolean {
 export function isBrokenSocket(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'ECONNRESET';
+}
+
+/** Why there is no connection. The driver's messages hold hosts, but never credentials. */
+export function whyNotConnected(error: unknown): string {
+  // A server that is away may come back; one that refuses us, a wrong password for one, needs somebody.
+  if (error instanceof MongoServerError) return `MongoDB refuses us: ${messageOf(error)}`;
+  const why = messageOf(error).replace(
+    /^Server selection timed out.*/,
+    '$& (no host of MONGODB_URI answers, or none is of its replicaSet)',
+  );
+  return `MongoDB can't be reached: ${why}`;
 }
