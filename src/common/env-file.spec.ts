@@ -41,6 +41,27 @@ describe('readEnvFile', () => {
     expect(() => readEnvFile(file)).toThrow(`${file} is not UTF-8`);
   });
 
+  it('takes spaces and tabs before a name, export, values of several lines and names of others', async () => {
+    await writeFile(
+      file,
+      "# it's = mine\n\n  export A=1\nb.c-d = '2\n=3' # two lines\n\t\n \tE=it's\nF=",
+    );
+    expect(readEnvFile(file)).toEqual({ A: '1', 'b.c-d': '2\n=3', E: "it's", F: '' });
+  });
+
+  it.each([
+    ['without =', 'PORT\nHOST="::1"\n', 1],
+    ['with : in place of =', `${LINES}LOG_LEVEL: debug`, 3],
+    ['without a name', `A='1\n2'\n=5\r\n${LINES}`, 3],
+    ['with a space in its name', 'LOG LEVEL=debug\n', 1],
+    ['with a tab in its name', '# a\nLOG\t=debug\n', 2],
+  ])('refuses a line %s, by its number', async (_how, text, line) => {
+    await writeFile(file, text);
+    expect(() => readEnvFile(file)).toThrow(
+      `${file} has a line that is not NAME=value: line ${line}`,
+    );
+  });
+
   it('says why a file can not be read', () => {
     expect(() => readEnvFile(folder)).toThrow(`${folder} can't be read: EISDIR`);
   });
