@@ -93,6 +93,16 @@ it('writes must be acknowledged', () => {
   expect(() => loadConfig({ MONGODB_URI: `${uri}?w=0` })).toThrow('MONGODB_URI must not have w=0');
 });
 
+it('maxStalenessSeconds is not below what MongoDB takes', () => {
+  const uri = 'mongodb://127.0.0.1/odds?maxStalenessSeconds=';
+  expect(loadConfig({ MONGODB_URI: `${uri}90` })).toHaveProperty('mongodbUri');
+  for (const options of ['89', '1&readPreference=secondary', '11&readPreference=nearest']) {
+    expect(() => loadConfig({ MONGODB_URI: uri + options })).toThrow(
+      'MONGODB_URI must not have maxStalenessSeconds below 90',
+    );
+  }
+});
+
 it.each(['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile'])('%s must be there', (option) => {
   const uriWith = (path: string) => `mongodb://127.0.0.1/odds?tls=true&${option}=${path}`;
   expect(loadConfig({ MONGODB_URI: uriWith('package.json') })).toHaveProperty('mongodbUri');

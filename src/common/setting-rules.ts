@@ -45,6 +45,9 @@ function refuseUnescaped(text: string): void {
 const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
 const DATABASE_NAME_BYTES = 63;
 
+/** MongoDB refuses each read that allows a secondary to be behind by less. */
+const LEAST_MAX_STALENESS_SECONDS = 90;
+
 export function mongodbUri(text: string): string {
   refuseUnescaped(text);
   let client: MongoClient;
@@ -66,6 +69,13 @@ export function mongodbUri(text: string): string {
   if (writeConcern?.w === 0) {
     throw new SettingFault(
       'must not have w=0: nobody would know whether a key was stored or revoked',
+    );
+  }
+  // Read from the text: the driver keeps it only for a read preference of the URI, and the service has its own.
+  const staleness = /[?&]maxStalenessSeconds=(\d+)/i.exec(text)?.[1];
+  if (Number(staleness) < LEAST_MAX_STALENESS_SECONDS) {
+    throw new SettingFault(
+      `must not have maxStalenessSeconds below ${LEAST_MAX_STALENESS_SECONDS}`,
     );
   }
   // The driver reads these files when it connects, and would report that the server can't be reached.
