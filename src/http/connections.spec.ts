@@ -62,6 +62,24 @@ it.each([
   },
 );
 
+it('when the server closes, half of a request may be followed by the rest after idle ones are closed', async () => {
+  const server = createServer((_request, response) => void response.end('answer'));
+  watchConnections(server, 1_000);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const [slow, idle] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+  for (const client of [slow, idle]) client.write(REQUEST);
+  await Promise.all([once(slow, 'data'), once(idle, 'data')]);
+  const taken: number[] = [];
+  server.on('request', ({ socket }) => taken.push(socket.bytesRead));
+  slow.write(REQUEST.slice(0, 5));
+  await until(() => slow.writableLength === 0);
+  server.close();
+  expect((await buffer(idle)).length).toBe(0);
+  slow.end(REQUEST.slice(5));
+  expect((await buffer(slow)).toString()).toContain('answer');
+});
+
 it.each([0, 2])(
   'closes a connection that is idle after %i requests a moment after the server',
   async (requests) => {
