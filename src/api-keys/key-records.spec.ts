@@ -57,6 +57,16 @@ it('reads few of the ids that a limited client has made up', () => {
   expect(find).toHaveBeenCalledTimes(2_000);
 });
 
+it('reads one in use, however many ids are waiting that were made up', async () => {
+  find.mockResolvedValueOnce(found('used', 0));
+  await records.read('id');
+  find.mockReturnValue(new Promise(() => undefined));
+  for (let number = 0; number < 5_000; number += 1) records.readLater(String(number));
+  records.readLater('id');
+  jest.runAllTimers();
+  expect(find).toHaveBeenLastCalledWith('id');
+});
+
 it('reads a record in the background each time that it is due, however often', async () => {
   find.mockImplementation(async () => found('used', 0));
   for (let reads = 1; reads <= 3; reads += 1) {
