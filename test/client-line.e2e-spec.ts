@@ -565,6 +565,14 @@ it('a wait leaves nothing behind at its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
+it('a call that was answered leaves nothing behind at its signal', async () => {
+  const { signal } = new AbortController();
+  const headers = { 'Content-Type': 'application/json' };
+  const client = clientOf(async () => new Response('{"data":[]}', { headers }));
+  await client.byFixture('f', {}, { signal });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
 it('many watches and calls may share a signal, at which they leave nothing behind', async () => {
   const caller = new AbortController();
   const { signal } = caller;
