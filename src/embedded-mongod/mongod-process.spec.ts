@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,13 +16,26 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-it('has no timer left that would end it once it is up, nor one that would keep us when it is gone', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+/** Takes connections, by its own words, until it is ended. */
+async function startIdle(): Promise<MongodProcess> {
   const program = join(folder, 'mongod');
   const text = `#!/bin/sh\necho '{"msg":"Waiting for connections"}'\nexec sleep 60\n`;
   await writeFile(program, text, { mode: 0o755 });
-  const mongod = await MongodProcess.start({ program, dbPath: folder, port: 1 });
+  return MongodProcess.start({ program, dbPath: folder, port: 1 });
+}
+
+it('has no timer left that would end it once it is up, nor one that would keep us when it is gone', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const mongod = await startIdle();
   expect(jest.getTimerCount()).toBe(0);
   await mongod.stop();
   expect(jest.getTimerCount()).toBe(0);
+});
+
+it('is not left behind when its guard is killed', async () => {
+  const mongod = await startIdle();
+  const guard: ChildProcess = Reflect.get(mongod, 'guard');
+  guard.kill('SIGKILL');
+  // Its output is open for as long as it runs.
+  expect(await mongod.gone).toEqual([null, 'SIGKILL']);
 });
