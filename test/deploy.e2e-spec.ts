@@ -201,19 +201,28 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       return (await request.set('X-API-Key', key)).status;
     };
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
-    const isUp = async () => {
-      const { text } = await supertest(service.getHttpServer()).get('/metrics');
-      return text.includes('\nmongodb_up 1\n');
-    };
+    const metrics = async () => (await supertest(service.getHttpServer()).get('/metrics')).text;
+    const isUp = async () => (await metrics()).includes('\nmongodb_up 1\n');
     await until(isUp);
+    const roles = ['marketsService'];
+    const make = () =>
+      root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await root.db(DATABASE).command({ dropUser: 'marketsService' });
     await until(async () => (await status()) === 503 && !(await isUp()));
     // Each try to log in makes new connections, which are let go again.
     const deadline = performance.now() + 1_000;
     while (performance.now() < deadline) expect(await isUp()).toBe(false);
-    const roles = ['marketsService'];
-    await root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
+    await make();
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
+    // As often as it happens. While the pool fills, the driver would find out by itself.
+    await until(
+      async () => /^mongodb_pool_connections ([89]|\d\d)\b/m.test(await metrics()),
+      5_000,
+    );
+    await root.db(DATABASE).command({ dropUser: 'marketsService' });
+    await until(async () => (await status()) === 503);
+    await make();
+    await until(async () => (await status()) === 200);
     await until(isUp);
     // Each application has one for the change feed alone.
     await until(async () => (await clients()) <= 2 * apps.length, 5_000);
