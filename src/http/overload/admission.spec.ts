@@ -57,3 +57,16 @@ it('begins nothing for who has left while he waited, but the next one', () => {
   jest.advanceTimersByTime(100);
   expect(serve.mock.calls.map(([, response]) => response)).toEqual([first, waiting]);
 });
+
+it('lets as many wait as are served in time at the rate of the moment', () => {
+  const { admission, ask, refuse, serve } = full();
+  for (let count = 0; count < 300; count += 1) ask();
+  for (let ms = 0; ms < 400; ms += 2) {
+    const [, underWay] = serve.mock.calls.at(-1) ?? [];
+    if (underWay) admission.release(underWay);
+    jest.advanceTimersByTime(2);
+  }
+  // Some 200 were served in 0.4 s.
+  ask();
+  expect(refuse).not.toHaveBeenCalled();
+});
