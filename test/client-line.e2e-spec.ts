@@ -375,6 +375,24 @@ describe('a watch', () => {
     expect(asked.length).toBeLessThan(25);
   });
 
+  it('that has to ask is answered again soon after a failure, however long it has been asking', async () => {
+    const askedAt: number[] = [];
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        askedAt.push(performance.now());
+        if (askedAt.length === 9) throw await refused('database_unavailable');
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 1_000 });
+    await jest.advanceTimersByTimeAsync(20_000);
+    watch.close();
+    const [failedAt = 0, nextAt = Infinity] = askedAt.slice(8);
+    expect(nextAt - failedAt).toBeLessThan(1_000);
+  });
+
   it('that has to ask says of an answer that it may be as old as the question', async () => {
     const transport = {
       url: (path: string) => path,
