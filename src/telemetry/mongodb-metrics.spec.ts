@@ -34,6 +34,13 @@ it('tells in seconds for how long an operation kept its connection', async () =>
   expect(String(await metrics.text())).toContain('mongodb_pool_in_use_seconds_sum 1.5\n');
 });
 
+it('counts a connection as in use for no longer than that', async () => {
+  clients[0]?.emit('connectionCheckedOut', CONNECTION);
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections_in_use 1\n');
+  clients[0]?.emit('connectionCheckedIn', CONNECTION);
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections_in_use 0\n');
+});
+
 it('counts the connections of each client, though they have the same numbers', async () => {
   for (const client of clients) client.emit('connectionCreated', CONNECTION);
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
