@@ -5,6 +5,8 @@ import { Config } from '../../config.js';
 import { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { LiveScopes } from '../cache/live-scopes.js';
+import { Watch } from './watch.js';
+import { WatchGroups } from './watch-groups.js';
 import { WatchedScopes } from './watched-scopes.js';
 
 it('keeps no scope that nobody wants any more when it has been loaded', () => {
@@ -18,4 +20,19 @@ it('keeps no scope that nobody wants any more when it has been loaded', () => {
   watched.lease([wanted.scope]);
   for (const scope of [wanted, unwanted]) watched.keep(scope);
   expect([live.get(wanted.key), live.get(unwanted.key)]).toEqual([wanted, undefined]);
+});
+
+it('is all there only once the feed has told what was read: else it would be of several states', () => {
+  const [told, read] = [1, 2].map((seconds) => new Timestamp({ t: seconds, i: 1 }));
+  const state = { position: told, listen: () => undefined };
+  const feed = state as unknown as ChangeFeed;
+  const history = new ChangeHistory();
+  const watched = new WatchedScopes(new LiveScopes(feed, history), new Config());
+  const groups = new WatchGroups(watched, feed, history);
+  const watch = new Watch([{ eventId: 'a' }], {});
+  watched.lease(watch.scopes);
+  for (const scope of watch.scopes) watched.keep(new CachedScope(scope, read as Timestamp, []));
+  expect(groups.hasAll(watch)).toBe(false);
+  state.position = read;
+  expect(groups.hasAll(watch)).toBe(true);
 });
