@@ -10,10 +10,12 @@ const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 it('tells what has changed in an id while its client was slow to read the others', () => {
   const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
   const written: string[] = [];
+  const beyond: string[] = [];
   const response = {
     writableNeedDrain: false,
     write: (event: string | Buffer) => {
       written.push(String(event));
+      if (response.writableNeedDrain) beyond.push(String(event));
       response.writableNeedDrain = true;
     },
   };
@@ -40,4 +42,6 @@ it('tells what has changed in an id while its client was slow to read the others
   const told = written.map((event) => /\["(.*)"\]/.exec(event)?.[1]).filter(Boolean);
   expect(told).toEqual(['eventId:a', 'eventId:b', 'change of a']);
   expect(written.at(-1)).toContain(watch.cursorAt(changedAt));
+  // More than that waits in no buffer.
+  expect(beyond).toEqual([expect.stringContaining('event: current')]);
 });
