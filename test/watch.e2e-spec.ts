@@ -621,7 +621,18 @@ describe('a stream that is refused', () => {
   it('is one more than its key may have, when all come at the same time', async () => {
     const { key } = await service.app.get(ApiKeysService).create({ name: 'quick', streams: 2 });
     const query = `eventId=${randomUUID()}`;
+    // While they are prepared none is open yet.
+    const opening = service.app.get(WatchOpening);
+    const prepare = opening.open.bind(opening);
+    let prepared = 0;
+    jest.spyOn(opening, 'open').mockImplementation(async (question) => {
+      const unavailable = await prepare(question);
+      prepared += 1;
+      await until(() => prepared === 5);
+      return unavailable;
+    });
     const all = await Promise.all(Array.from({ length: 5 }, () => open(query, {}, key)));
+    jest.restoreAllMocks();
     const statuses = all.map(({ response }) => response.statusCode ?? 0);
     expect(statuses.filter((status) => status === 200)).toHaveLength(2);
     expect(statuses.filter((status) => status === 429)).toHaveLength(3);
