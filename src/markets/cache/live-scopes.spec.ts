@@ -67,6 +67,23 @@ it('notes a market once, and nothing of one that no scope holds any more', () =>
   expect(live['holders']).toEqual(new ScopesByMarket());
 });
 
+it('holds nothing of a scope that is released while a change to both is told', () => {
+  const market = aMarket({ eventId });
+  const cached = cachedMarketOf({ _id: 'a', ...market }, at(10)) as CachedMarket;
+  const scopes = [{ eventId }, { fixtureId: market.fixtureId }].map((scope) =>
+    live.add(new CachedScope(scope, at(10), [cached])),
+  );
+  const wanted = new Set(scopes);
+  // As a cache that makes room for one of them.
+  const changed = (grown: CachedScope) => {
+    for (const other of scopes.filter((scope) => scope !== grown && wanted.delete(scope)))
+      live.release(other);
+  };
+  live.addOwner({ owns: (scope) => wanted.has(scope), changed, lost: () => undefined });
+  tell(11, { kind: 'stored', id: 'a', before: {}, document: { _id: 'a', ...market, name: 'new' } });
+  expect(live['holders'].of(keyOfId('a'))).toEqual([...wanted]);
+});
+
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' } as const] }];
   const made = makeScope({ eventId }, [stored('old')], at(12), commits);
