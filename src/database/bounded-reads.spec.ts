@@ -1,32 +1,60 @@
 import { expect, it, jest } from '@jest/globals';
-import { MongoServerError, Timestamp, type Db } from 'mongodb';
+import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb';
+import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads } from './bounded-reads.js';
-import { ReadAfterTime } from './read-after-time.js';
-import type { Topology } from './topology.js';
+import type { ReadAttempt } from './read-attempt.js';
+import { Topology } from './topology.js';
 
-/** Reads of servers that are in this state. */
-function readsOf(topology: Partial<Topology>): BoundedReads {
+type ServerType = 'RSPrimary' | 'RSSecondary' | 'Unknown';
+
+/** Reads of three servers, and what the driver's monitors tell of them. */
+function readsOf(...types: ServerType[]) {
+  const topology = new Topology();
+  const monitors = new EventEmitter();
+  topology.follow(monitors as MongoClient);
+  const tell = (...now: ServerType[]) => {
+    const allHosts = now.map((_, index) => `member-${index}`);
+    const servers = now.map((type, index) => ({
+      address: allHosts[index],
+      allHosts,
+      passives: [],
+      type,
+      isWritable: type === 'RSPrimary',
+      primary: null,
+    }));
+    monitors.emit('topologyDescriptionChanged', {
+      newDescription: { servers: new Map(servers.map((server) => [server.address, server])) },
+    });
+  };
+  tell(...types);
+  const ts = new Timestamp({ t: 5, i: 1 });
+  const reply = { lastWrite: { opTime: { ts } }, $clusterTime: { clusterTime: ts } };
+  monitors.emit('serverHeartbeatSucceeded', { connectionId: 'member-1', reply });
   const session = { advanceClusterTime: () => undefined, advanceOperationTime: () => undefined };
   const client = {
     withSession: (_options: object, work: (own: typeof session) => unknown) => work(session),
   };
-  return new BoundedReads(
-    { db: { client } as unknown as Db },
-    { readable: true, mayBeReadable: true, ...topology } as Topology,
-    () => undefined,
-  );
+  const db = { client } as unknown as Db;
+  return { reads: new BoundedReads({ db }, topology, () => undefined), tell };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {
-  const time = new Timestamp({ t: 5, i: 1 });
-  const readAfterTime = new ReadAfterTime();
-  readAfterTime.advance({ clusterTime: time });
-  const reads = readsOf({ newestOnSecondaries: time, readAfterTime });
+  const { reads } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
   const read = jest.fn(async () => 'answer');
   await expect(reads.run(900, read)).resolves.toBe('answer');
   await delay(100);
   expect(read).toHaveBeenCalledTimes(1);
+});
+
+it('asks a new primary at once, while secondaries wait for what they lack', async () => {
+  const { reads, tell } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
+  const read = reads.run(900, async ({ isOfPrimary }: ReadAttempt) => {
+    if (isOfPrimary) return 'answer';
+    setImmediate(() => tell('Unknown', 'RSPrimary', 'RSSecondary'));
+    return new Promise(() => undefined);
+  });
+  await expect(read).resolves.toBe('answer');
 });
 
 it('waits for a snapshot that is not there yet, as after an index was made', async () => {
@@ -36,6 +64,6 @@ it('waits for a snapshot that is not there yet, as after an index was made', asy
     if (performance.now() > there) return 'answer';
     throw new MongoServerError({ message: 'no snapshot', code: SNAPSHOT_UNAVAILABLE });
   };
-  const reads = readsOf({ hasPrimary: true, readAfterTime: new ReadAfterTime() });
+  const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
   await expect(reads.run(900, read)).resolves.toBe('answer');
 });

@@ -83,20 +83,27 @@ export class BoundedReads {
     }
   }
 
-  /** The driver takes any secondary. If that one lags, the read waits, so after a while another is asked too. */
+  /**
+   * The driver takes any secondary. If that one lags, the read waits: after a while another is asked too, and a new
+   * primary as soon as there is one.
+   */
   private async askSecondaries<T>(ask: Ask<T>): Promise<T> {
     const { readAfterTime, newestOnSecondaries, secondariesNamePrimary } = this.topology;
     const after = readAfterTime.minimumForSecondaries(newestOnSecondaries, secondariesNamePrimary);
     const askOne = () => ask(after);
-    const answered = new AbortController();
-    const later = delay(HEDGE_AFTER_MS, undefined, { signal: answered.signal }).then(askOne);
+    const over = new AbortController();
+    const { signal } = over;
+    const later = delay(HEDGE_AFTER_MS, undefined, { signal }).then(askOne);
+    const bySecondaries = Promise.any([askOne(), later]).finally(() => over.abort());
+    const byPrimary = this.topology.primaryFound(signal).then(() => ask());
     try {
-      return await Promise.any([askOne(), later]);
+      return await Promise.any([bySecondaries, byPrimary]);
     } catch (error) {
-      const [first] = (error as AggregateError).errors;
+      const [fromSecondaries] = (error as AggregateError).errors;
+      const [first] = fromSecondaries.errors;
       throw isTimeExpired(first) ? unavailable() : first;
     } finally {
-      answered.abort();
+      over.abort();
     }
   }
 

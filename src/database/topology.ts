@@ -6,6 +6,7 @@ import {
   type ServerDescription,
   type Timestamp,
 } from 'mongodb';
+import { EventEmitter, once } from 'node:events';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
 import { isAuthenticationFailure } from './mongo-errors.js';
@@ -25,6 +26,7 @@ export class Topology {
   /** By address, the newest write that a server had at its last heartbeat. */
   private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
+  private readonly events = new EventEmitter().setMaxListeners(0);
   /** Whether MongoDB did not let us in when it was asked last. */
   isRefused = false;
 
@@ -35,6 +37,7 @@ export class Topology {
       if (wasReadable) this.lastReadableAt = performance.now();
       this.servers = [...newDescription.servers.values()];
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
+      if (this.hasPrimary) this.events.emit('primary');
       this.isRefused ||= this.servers.some(({ error }) => isAuthenticationFailure(error));
     });
     client.on('connectionReady', () => {
@@ -49,6 +52,11 @@ export class Topology {
   /** Whether there is a server whose answers are never behind. */
   get hasPrimary(): boolean {
     return this.servers.some(({ isWritable }) => isWritable);
+  }
+
+  /** Resolves when a primary is found, which must not be known yet. */
+  async primaryFound(signal: AbortSignal): Promise<void> {
+    await once(this.events, 'primary', { signal });
   }
 
   /** Whether some server can be read. */
