@@ -59,14 +59,16 @@ export class MongodProcess {
       guard.stdin.end();
     }, START_TIMEOUT);
     let pid = 0;
+    let isUp = false;
     guard.stdout.once('end', () => guard.stdin.end());
     guard.once('exit', () => killIfAlive(pid));
     try {
       for await (const line of createInterface({ input: guard.stdout })) {
         if (/^\d+$/.test(line)) pid = Number(line);
         else log.push(line);
-        if (!line.includes('"Waiting for connections"')) continue;
-        return new MongodProcess(guard, pid, gone);
+        isUp ||= line.includes('"Waiting for connections"');
+        // Guard and mongod write side by side: either line may come first.
+        if (isUp && pid > 0) return new MongodProcess(guard, pid, gone);
       }
     } finally {
       clearTimeout(timeout);
