@@ -14,7 +14,7 @@ import {
   readsDuring,
 } from './mongo-commands.js';
 import { sendTogether } from './raw-http.js';
-import { until } from './until.js';
+import { inTime, until } from './until.js';
 
 const SCOPE = 'explained';
 const PER_KIND = 8;
@@ -203,7 +203,9 @@ async function explainPage(path: string): Promise<Plan[]> {
 
 /** The plans of the reads of `markets` that a request causes. */
 function explainReads(path: string): Promise<Plan[]> {
-  return explain(() => service.get(path).expect(200));
+  return explain(async () => {
+    expect((await inTime(() => service.get(path))).status).toBe(200);
+  });
 }
 
 async function explain(work: () => PromiseLike<unknown>): Promise<Plan[]> {
