@@ -14,7 +14,7 @@ import {
   readsDuring,
 } from './mongo-commands.js';
 import { sendTogether } from './raw-http.js';
-import { inTime, until } from './until.js';
+import { until } from './until.js';
 
 const SCOPE = 'explained';
 const PER_KIND = 8;
@@ -203,9 +203,7 @@ async function explainPage(path: string): Promise<Plan[]> {
 
 /** The plans of the reads of `markets` that a request causes. */
 function explainReads(path: string): Promise<Plan[]> {
-  return explain(async () => {
-    expect((await inTime(() => service.get(path))).status).toBe(200);
-  });
+  return explain(() => service.get(path).expect(200));
 }
 
 async function explain(work: () => PromiseLike<unknown>): Promise<Plan[]> {
