@@ -31,12 +31,22 @@ function readsOf(...types: ServerType[]) {
   const ts = new Timestamp({ t: 5, i: 1 });
   const reply = { lastWrite: { opTime: { ts } }, $clusterTime: { clusterTime: ts } };
   monitors.emit('serverHeartbeatSucceeded', { connectionId: 'member-1', reply });
-  const session = { advanceClusterTime: () => undefined, advanceOperationTime: () => undefined };
+  const session = {
+    advanceClusterTime: () => undefined,
+    advanceOperationTime: () => undefined,
+    inTransaction: () => false,
+  };
   const client = {
     withSession: (_options: object, work: (own: typeof session) => unknown) => work(session),
   };
-  const db = { client } as unknown as Db;
-  return { reads: new BoundedReads({ db }, topology, () => undefined), tell };
+  const sent: AbortSignal[] = [];
+  /** Is never answered. */
+  const command = (_command: object, { signal }: { signal: AbortSignal }) => {
+    sent.push(signal);
+    return new Promise(() => undefined);
+  };
+  const db = { client, command } as unknown as Db;
+  return { reads: new BoundedReads({ db }, topology, () => undefined), tell, sent };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {
@@ -55,6 +65,40 @@ it('asks a new primary at once, while secondaries wait for what they lack', asyn
     return new Promise(() => undefined);
   });
   await expect(read).resolves.toBe('answer');
+});
+
+it('asks secondaries when a primary that is lost leaves a read without an answer, and gives that read up', async () => {
+  const { reads, tell, sent } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  const read = reads.run(900, async (attempt: ReadAttempt) => {
+    if (!attempt.isOfPrimary) return 'answer';
+    setImmediate(() => tell('Unknown', 'RSSecondary', 'RSSecondary'));
+    return attempt.command({ find: 'markets' });
+  });
+  await expect(read).resolves.toBe('answer');
+  expect(sent.map(({ aborted }) => aborted)).toEqual([true]);
+});
+
+it('takes the answer of a primary that was lost on the way, where no secondary may answer', async () => {
+  const { reads, tell } = readsOf('RSPrimary', 'Unknown', 'Unknown');
+  const read = reads.run(900, async () => {
+    setImmediate(() => tell('Unknown', 'Unknown', 'Unknown'));
+    await delay(100);
+    return 'answer';
+  });
+  await expect(read).resolves.toBe('answer');
+});
+
+it('tries again while the driver offers broken connections', async () => {
+  const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  let broken = 3;
+  const read = async () => {
+    if (broken === 0) return 'answer';
+    broken -= 1;
+    throw Object.assign(new Error('This socket has been ended by the other party'), {
+      code: 'EPIPE',
+    });
+  };
+  await expect(reads.run(900, read)).resolves.toBe('answer');
 });
 
 it('waits for a snapshot that is not there yet, as after an index was made', async () => {

@@ -8,7 +8,13 @@ import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
-import { isLoggedOut, isTransient, isTimeExpired, isRetryable } from './mongo-errors.js';
+import {
+  isBrokenSocket,
+  isLoggedOut,
+  isRetryable,
+  isTimeExpired,
+  isTransient,
+} from './mongo-errors.js';
 
 /** How long a read may take in all, in milliseconds. `pagesTogether` is a part of `markets`. */
 export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
@@ -16,12 +22,15 @@ export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogethe
 /** The server gives up this long before we do, so that a slow query does not cost its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
-/** A secondary that has not answered by then may be waiting for writes: another is asked beside it. Milliseconds. */
+/**
+ * A secondary that has not answered by then may be waiting for writes: another is asked beside it. So is one beside a
+ * primary that was lost. Milliseconds.
+ */
 const HEDGE_AFTER_MS = 50;
 
-/** A snapshot that is not there yet is asked for again after this, so often. Milliseconds. */
-const SNAPSHOT_AGAIN_AFTER_MS = 10;
-const SNAPSHOT_ATTEMPTS = 20;
+/** A snapshot that is not there yet, or a server whose connections break, is asked again after this, so often. */
+const AGAIN_AFTER_MS = 10;
+const AGAIN_ATTEMPTS = 20;
 
 type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 
@@ -56,7 +65,8 @@ export class BoundedReads {
     const ask = (after?: Timestamp) => this.ask(operation, abort.signal, serverDeadline, after);
     try {
       const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
-      return await within(deadline - performance.now(), this.tryAgain(ask), tooLate);
+      const work = this.tryAgain(ask, () => abort.abort());
+      return await within(deadline - performance.now(), work, tooLate);
     } catch (error) {
       abort.abort();
       this.noteRefusal(error);
@@ -66,20 +76,43 @@ export class BoundedReads {
 
   /**
    * A server that steps down or dies under a read is no reason to fail: another is asked, once. A snapshot that is not
-   * there yet is waited for.
+   * there yet is waited for, as is the driver, which goes on for a moment to offer connections that are broken.
+   * @param giveUp ends what is still being asked
    */
-  private async tryAgain<T>(ask: Ask<T>): Promise<T> {
+  private async tryAgain<T>(ask: Ask<T>, giveUp: () => void): Promise<T> {
     for (let attempts = 1; ; attempts += 1) {
       const { hasPrimary, readable } = this.topology;
       try {
         // Where no server is known now, the driver waits for the primary.
-        return await (hasPrimary || !readable ? ask() : this.askSecondaries(ask));
+        if (!hasPrimary && readable) return await this.askSecondaries(ask);
+        return await this.askPrimary(ask, giveUp);
       } catch (error) {
-        const lacksSnapshot = isTransient(error);
-        const isLast = attempts >= (lacksSnapshot ? SNAPSHOT_ATTEMPTS : 2);
+        const passes = isTransient(error) || isBrokenSocket(error);
+        const isLast = attempts >= (passes ? AGAIN_ATTEMPTS : 2);
         if (isLast || !isRetryable(error) || !this.topology.mayBeReadable) throw error;
-        if (lacksSnapshot) await delay(SNAPSHOT_AGAIN_AFTER_MS);
+        if (passes) await delay(AGAIN_AFTER_MS);
       }
+    }
+  }
+
+  /** When a primary dies, the driver may leave a command without answer or error: secondaries are asked beside it. */
+  private async askPrimary<T>(ask: Ask<T>, giveUp: () => void): Promise<T> {
+    const byPrimary = ask();
+    let stopListening: (() => void) | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const bySecondaries = new Promise<T>((resolve) => {
+      const askThem = () => resolve(this.askSecondaries(ask).catch(() => byPrimary));
+      stopListening = this.topology.onPrimaryLost(() => {
+        timer = setTimeout(askThem, HEDGE_AFTER_MS);
+      });
+    });
+    try {
+      const answer = await Promise.race([byPrimary, bySecondaries]);
+      if (timer) giveUp();
+      return answer;
+    } finally {
+      stopListening?.();
+      clearTimeout(timer);
     }
   }
 

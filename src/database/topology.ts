@@ -33,11 +33,12 @@ export class Topology {
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
-      const wasReadable = this.readable;
+      const { readable: wasReadable, hasPrimary: hadPrimary } = this;
       if (wasReadable) this.lastReadableAt = performance.now();
       this.servers = [...newDescription.servers.values()];
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       if (this.hasPrimary) this.events.emit('primary');
+      else if (hadPrimary) this.events.emit('primaryLost');
       this.isRefused ||= this.servers.some(({ error }) => isAuthenticationFailure(error));
     });
     client.on('connectionReady', () => {
@@ -57,6 +58,15 @@ export class Topology {
   /** Resolves when a primary is found, which must not be known yet. */
   async primaryFound(signal: AbortSignal): Promise<void> {
     await once(this.events, 'primary', { signal });
+  }
+
+  /**
+   * Calls back when no primary is known any more.
+   * @returns what ends that
+   */
+  onPrimaryLost(listener: () => void): () => void {
+    this.events.on('primaryLost', listener);
+    return () => this.events.off('primaryLost', listener);
   }
 
   /** Whether some server can be read. */
