@@ -18,12 +18,17 @@ export async function until(
   }
 }
 
-/** An answer; asked for again where MongoDB was too late, on a busy machine. */
+/** An answer; asked for again where MongoDB was too late with it (504) or with the key (503), on a busy machine. */
 export async function inTime<T extends { readonly status: number }>(
   ask: () => PromiseLike<T>,
 ): Promise<T> {
   for (;;) {
     const answer = await ask();
-    if (answer.status !== 504) return answer;
+    if (answer.status !== 504 && !isKeyLate(answer)) return answer;
   }
+}
+
+function isKeyLate(answer: object): boolean {
+  const { body } = answer as { readonly body?: { readonly detail?: string } };
+  return body?.detail === 'The key cannot be checked now. Please try again.';
 }
