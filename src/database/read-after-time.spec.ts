@@ -3,6 +3,8 @@ import { Binary, Long, Timestamp } from 'mongodb';
 import { HEARD_KEPT_MS, ReadAfterTime } from './read-after-time.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+/** Later ones of the same second. */
+const moment = (count: number) => new Timestamp({ t: 1_000, i: count });
 const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
 const signed = (clusterTime: Timestamp) => ({ clusterTime, signature });
 
@@ -10,6 +12,16 @@ describe('what a secondary must have', () => {
   let readAfterTime: ReadAfterTime;
   const least = ({ secondariesNamePrimary = false } = {}) =>
     readAfterTime.minimumForSecondaries(at(1_000), secondariesNamePrimary);
+
+  const failToWrite = (seconds: number) => {
+    readAfterTime.advance(signed(at(seconds)));
+    jest.advanceTimersByTime(500);
+  };
+  const leastLater = (newestOnSecondaries: number) => {
+    readAfterTime.advance(readAfterTime.newest);
+    jest.advanceTimersByTime(1_200);
+    return readAfterTime.minimumForSecondaries(at(newestOnSecondaries), true);
+  };
 
   beforeEach(() => {
     jest.useFakeTimers();
@@ -58,6 +70,45 @@ describe('what a secondary must have', () => {
     jest.advanceTimersByTime(1_400);
     readAfterTime.advance(signed(at(1_002)));
     expect(readAfterTime.knownAt(performance.now() - 150)).toEqual(at(1_001));
+  });
+
+  describe('where the clock went on without a write, as by an insert that failed,', () => {
+    it('is the last write that the primary told', () => {
+      for (const seconds of [1_003, 1_006, 1_009]) {
+        failToWrite(seconds);
+        readAfterTime.wrote(at(1_000));
+        jest.advanceTimersByTime(1_000);
+      }
+      expect(leastLater(1_000)).toEqual(at(1_000));
+    });
+
+    it('is that time, if it may have been of a write that was under way', () => {
+      readAfterTime.advance(signed(at(1_001)));
+      readAfterTime.wrote(at(1_000));
+      expect(leastLater(1_000)).toEqual(at(1_001));
+    });
+
+    it('is that time, if a secondary has a write of a later primary', () => {
+      failToWrite(1_002);
+      readAfterTime.wrote(at(1_000));
+      expect(leastLater(1_001)).toEqual(at(1_002));
+    });
+
+    it('is the write that came after it', () => {
+      readAfterTime.advance(signed(moment(2)));
+      jest.advanceTimersByTime(500);
+      readAfterTime.wrote(at(1_000));
+      readAfterTime.advance(signed(moment(3)));
+      expect(leastLater(1_000)).toEqual(moment(3));
+    });
+
+    it('is no more than what was known a second ago', () => {
+      jest.advanceTimersByTime(1_400);
+      for (const count of [2, 3]) readAfterTime.advance(signed(moment(count)));
+      jest.advanceTimersByTime(500);
+      readAfterTime.wrote(moment(2));
+      expect(readAfterTime.minimumForSecondaries(moment(2), true)).toEqual(at(1_000));
+    });
   });
 
   it('is told by the newest times alone: the others are forgotten', () => {

@@ -16,6 +16,9 @@ const KNOWN_AFTER_MS = 500;
 /** How old what a secondary answers may be at most, in milliseconds. */
 export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
 
+/** From getting its time to its end, a write takes less than this. Milliseconds. */
+const WRITTEN_WITHIN_MS = 400;
+
 /** When no server has been heard for longer, nothing is known of what was written. Milliseconds. */
 const SILENT_MAX_MS = 1_500;
 
@@ -37,6 +40,8 @@ export class ReadAfterTime {
   private lastHeardAt = -Infinity;
   /** Times that were heard before this may have been old: they came before a gap, or from too few servers. */
   private knownSince = -Infinity;
+  /** Between these times, the later one included, the primary has written nothing. */
+  private unwritten: { readonly after: Timestamp; readonly upTo: Timestamp } | undefined;
 
   /** Some server has told this time; none in the answers of a standalone server. */
   advance(clusterTime: ClusterTime | undefined): void {
@@ -50,6 +55,17 @@ export class ReadAfterTime {
     if (last && before && now - before.heardAt < APART_MS) this.marks.pop();
     this.marks.push({ clusterTime, heardAt: now });
     while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
+  }
+
+  /**
+   * To be called with a primary's own newest write. What was heard well before it and is later is no write: an insert
+   * that fails and a transaction move the clock, too.
+   */
+  wrote(newestWrite: Timestamp): void {
+    const settledAt = performance.now() - WRITTEN_WITHIN_MS;
+    const upTo = this.marks.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime
+      .clusterTime;
+    this.unwritten = upTo?.greaterThan(newestWrite) ? { after: newestWrite, upTo } : undefined;
   }
 
   /** To be called when so many servers are heard again that they know what was written. */
@@ -84,11 +100,21 @@ export class ReadAfterTime {
       throw unavailable();
     const newest = last.clusterTime.clusterTime;
     const behindS = newest.t - newestOnSecondaries.t;
+    const written = (time: Timestamp) => this.lastWriteUpTo(time, newestOnSecondaries);
     // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
-    const before = this.knownAt(last.heardAt - HEARD_KEPT_MS);
-    if (behindS >= WITHIN_S && before?.greaterThan(newestOnSecondaries)) throw unavailable();
-    const due = this.knownAt(now - SECONDARY_BEHIND_MS) ?? newest;
+    const before = this.knownAt(last.heardAt - HEARD_KEPT_MS) ?? newest;
+    if (behindS >= WITHIN_S && written(before).greaterThan(newestOnSecondaries))
+      throw unavailable();
+    const due = written(this.knownAt(now - SECONDARY_BEHIND_MS) ?? newest);
     const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
     return isLost ? newestOnSecondaries : due;
+  }
+
+  /** The time itself, unless the primary is known to have written nothing since an earlier one. */
+  private lastWriteUpTo(time: Timestamp, newestOnSecondaries: Timestamp): Timestamp {
+    const { after, upTo } = this.unwritten ?? {};
+    if (!after || !upTo || time.lessThanOrEqual(after) || time.greaterThan(upTo)) return time;
+    // A newer primary may have written in between.
+    return newestOnSecondaries.greaterThan(after) ? time : after;
   }
 }

@@ -83,6 +83,28 @@ it('knows little of what was written while a minority alone was reached', () => 
   expect(topology.readAfterTime.minimumForSecondaries(newestOf, true)).toEqual(newestOf);
 });
 
+it('takes a time for no write that a primary has told beside an earlier newest write', () => {
+  jest.useFakeTimers();
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  const [ts, clusterTime] = [1, 2].map((i) => new Timestamp({ t: 1_000, i }));
+  const hear = (isWritablePrimary: boolean) => {
+    const reply = {
+      isWritablePrimary,
+      lastWrite: { opTime: { ts } },
+      $clusterTime: { clusterTime },
+    };
+    client.emit('serverHeartbeatSucceeded', { connectionId: 'member-0', reply });
+    jest.advanceTimersByTime(600);
+  };
+  const minimum = () => topology.readAfterTime.minimumForSecondaries(ts, true);
+  for (let times = 0; times < 4; times += 1) hear(false);
+  expect(minimum()).toEqual(clusterTime);
+  hear(true);
+  expect(minimum()).toEqual(ts);
+});
+
 it('knows of a primary that one secondary alone names', () => {
   const topology = new Topology();
   const client = new EventEmitter();

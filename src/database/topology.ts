@@ -45,8 +45,10 @@ export class Topology {
       this.isRefused = false;
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
-      this.lastWrites.set(address, reply.lastWrite?.opTime?.ts);
+      const newestWrite: Timestamp | undefined = reply.lastWrite?.opTime?.ts;
+      this.lastWrites.set(address, newestWrite);
       this.readAfterTime.advance(signedTimeOf(reply));
+      if (reply.isWritablePrimary && newestWrite) this.readAfterTime.wrote(newestWrite);
     });
   }
 
