@@ -47,6 +47,12 @@ it('lets a Redis that has answered keep its connection', async () => {
   expect(cut).not.toHaveBeenCalled();
 });
 
+it('tells no use below nothing, though the minute ended before points were given back', async () => {
+  const answer = new RateLimiterRes(0, 60_000, -4, true);
+  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);
+  expect(await newCounter().add('a key', -4)).toEqual({ used: 0, msLeft: 60_000 });
+});
+
 it('looks for a Redis that is away once a second at least', () => {
   const { retryStrategy } = newCounter()['redis'].options;
   expect([1, 1_000_000].map((attempt) => retryStrategy?.(attempt))).toEqual([50, 1_000]);
