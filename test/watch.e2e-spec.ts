@@ -11,6 +11,7 @@ import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { scopeKey } from '../src/markets/scope.js';
+import { writeCursor } from '../src/markets/watch/cursor.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
@@ -329,6 +330,16 @@ describe('GET /v1/markets/changes, when memory is lost while it is prepared,', (
     });
     const group = { reset: true, changed: [expect.anything()], removed: [] };
     expect(body).toMatchObject({ data: [group], meta: { ageMs: expect.any(Number) } });
+  });
+
+  it('asks for another try where MongoDB has not reached the cursor either', async () => {
+    const feed = service.app.get(ChangeFeed);
+    jest.spyOn(feed, 'ageMs', 'get').mockReturnValue(Infinity);
+    jest.spyOn(feed, 'status', 'get').mockReturnValue({ state: 'blind', ageMs: Infinity });
+    const position = new Timestamp({ t: Math.ceil(Date.now() / 1_000) + 60, i: 1 });
+    const since = writeCursor({ position, watchHash: '00'.repeat(8) });
+    const { status, body } = await service.get(`/v1/markets/changes?eventId=e&since=${since}`);
+    expect([status, body.code]).toEqual([503, 'database_unavailable']);
   });
 });
 
