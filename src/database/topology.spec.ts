@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { Timestamp, type MongoClient } from 'mongodb';
+import { Long, MongoClient, Timestamp } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import { Topology } from './topology.js';
 
@@ -116,4 +116,17 @@ it('knows of a primary that one secondary alone names', () => {
   const servers = new Map(named as [string, object][]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
   expect(topology.secondariesNamePrimary).toBe(true);
+});
+
+it('tells times that sessions take, though monitors hand their signature over as bytes', () => {
+  const topology = new Topology();
+  const monitors = new EventEmitter();
+  topology.follow(monitors as MongoClient);
+  const clusterTime = new Timestamp({ t: 5, i: 1 });
+  const signature = { hash: new Uint8Array(20), keyId: Long.fromNumber(7) };
+  const reply = { $clusterTime: { clusterTime, signature } };
+  monitors.emit('serverHeartbeatSucceeded', { connectionId: 'member-0', reply });
+  const session = new MongoClient('mongodb://localhost:1').startSession();
+  session.advanceClusterTime(topology.readAfterTime.newest ?? { clusterTime });
+  expect(session.clusterTime?.clusterTime).toEqual(clusterTime);
 });
