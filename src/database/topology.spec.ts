@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { Long, MongoClient, Timestamp } from 'mongodb';
+import { Long, MongoClient, MongoServerError, Timestamp } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import { Topology } from './topology.js';
 
@@ -129,4 +129,16 @@ it('tells times that sessions take, though monitors hand their signature over as
   const session = new MongoClient('mongodb://localhost:1').startSession();
   session.advanceClusterTime(topology.readAfterTime.newest ?? { clusterTime });
   expect(session.clusterTime?.clusterTime).toEqual(clusterTime);
+});
+
+it('is refused no longer once MongoDB has let us in', () => {
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  const error = new MongoServerError({ message: 'Authentication failed.', code: 18 });
+  const servers = new Map([['member-0', { type: 'Unknown', error }]]);
+  client.emit('topologyDescriptionChanged', { newDescription: { servers } });
+  expect(topology.isRefused).toBe(true);
+  client.emit('connectionReady');
+  expect(topology.isRefused).toBe(false);
 });
