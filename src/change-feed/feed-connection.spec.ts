@@ -1,0 +1,23 @@
+import { expect, it, jest } from '@jest/globals';
+import { MongoServerError, type Db } from 'mongodb';
+import { testDatabaseUri } from '../../test/mongo.js';
+import { until } from '../../test/until.js';
+import { followWithReconnect } from './feed-connection.js';
+
+it('leaves connections whose login has ended, which would be refused for ever', async () => {
+  const ended = new AbortController();
+  const closed = jest.fn();
+  const follow = ({ client }: Db) => {
+    client.on('topologyClosed', closed);
+    const message = 'Command aggregate requires authentication';
+    return Promise.reject(new MongoServerError({ message }));
+  };
+  const following = followWithReconnect(testDatabaseUri(), follow, () => undefined, ended.signal);
+  try {
+    await until(() => closed.mock.calls.length > 0, 5_000);
+    expect(closed).toHaveBeenCalledTimes(1);
+  } finally {
+    ended.abort();
+    await following;
+  }
+});
