@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MarketsClient } from '../clients/typescript/src/client.js';
 import { hedge } from '../clients/typescript/src/hedge.js';
-import { streamEvents } from '../clients/typescript/src/line.js';
+import { readText, streamEvents } from '../clients/typescript/src/line.js';
 import { ConnectionLost, MarketsProblem } from '../clients/typescript/src/problem.js';
 import { readEvents } from '../clients/typescript/src/server-sent-events.js';
 import type { Transport } from '../clients/typescript/src/transport.js';
@@ -564,17 +564,27 @@ describe('a stream', () => {
   });
 });
 
-it('characters of several bytes may come in pieces', async () => {
-  const bytes = new TextEncoder().encode('data: "Höhe ⚽"\n\n');
-  const pieces = new ReadableStream<Uint8Array>({
+/** A text whose characters come in pieces. */
+function byteByByte(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({
     start(controller) {
-      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      for (const byte of new TextEncoder().encode(text)) controller.enqueue(Uint8Array.of(byte));
       controller.close();
     },
   });
+}
+
+it('characters of several bytes may come in pieces', async () => {
   const events: unknown[] = [];
-  for await (const event of readEvents(pieces)) events.push(event);
+  for await (const event of readEvents(byteByByte('data: "Höhe ⚽"\n\n'))) events.push(event);
   expect(events).toMatchObject([{ data: '"Höhe ⚽"' }]);
+});
+
+it('characters of several bytes may come in pieces in an answer to a watch that asks, too', async () => {
+  const transport = { open: async () => new Response(byteByByte('"Höhe ⚽"')) };
+  const { signal } = new AbortController();
+  const text = await readText(transport as unknown as Transport, 'http://a', signal);
+  expect(text).toBe('"Höhe ⚽"');
 });
 
 it('a wait leaves nothing behind at its signal', async () => {
