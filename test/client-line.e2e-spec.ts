@@ -375,6 +375,21 @@ describe('a watch', () => {
     expect(asked.length).toBeLessThan(25);
   });
 
+  it('that has to ask, and asks seldom, is current all the while', async () => {
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 30_000 });
+    await jest.advanceTimersByTimeAsync(15_000);
+    const { status } = watch;
+    watch.close();
+    expect(status).toBe('current');
+  });
+
   it('that has to ask is answered again soon after a failure, however long it has been asking', async () => {
     const askedAt: number[] = [];
     const transport = {
