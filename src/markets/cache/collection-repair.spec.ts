@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Timestamp } from 'mongodb';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import type { Change } from '../../change-feed/change.js';
+import { Config } from '../../config.js';
+import type { Database } from '../../database/database.js';
+import { CollectionRepair } from './collection-repair.js';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('tries once to turn images on where it may not, and anew when the collection is another', async () => {
+  const init = jest.fn(async () => false);
+  const db = { listCollections: () => ({ hasNext: async () => true }) };
+  const database = { init, db } as unknown as Database;
+  const feed = { listen: () => undefined } as unknown as ChangeFeed;
+  const repair = new CollectionRepair(database, feed, new Config());
+  const tries: number[] = [];
+  const altered: Change = { kind: 'altered', id: 1, fields: {} };
+  for (const change of [altered, altered, altered, { kind: 'replaced' } as const]) {
+    repair.committed({ clusterTime: new Timestamp(1n), changes: [change] });
+    await jest.advanceTimersByTimeAsync(1_000);
+    tries.push(init.mock.calls.length);
+  }
+  repair.onApplicationShutdown();
+  expect(tries).toEqual([1, 1, 1, 2]);
+});
