@@ -293,6 +293,31 @@ describe('a watch', () => {
     expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
   });
 
+  it('streams again soon after a line was dead, though it had to ask before', async () => {
+    let streams = 0;
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (!url.endsWith('stream')) return new Response('{"data":[],"meta":{"cursor":"c"}}');
+        streams += 1;
+        // Every other one goes on for a while.
+        const [times, forMs] = streams % 2 === 0 ? [2, 1_000] : [0, 0];
+        const body = new ReadableStream<Uint8Array>({
+          start(sender) {
+            const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
+            for (let count = 0; count < times; count += 1) sender.enqueue(current);
+            setTimeout(() => sender.close(), forMs);
+          },
+        });
+        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(10_000);
+    watch.close();
+    expect(streams).toBeGreaterThan(5);
+  });
+
   it('that nobody wants any more never begins', async () => {
     const fetch = jest.fn(() => new Promise<Response>(() => undefined));
     const watch = clientOf(fetch).watch({ fixtureId: 'f' }, { signal: AbortSignal.abort() });
