@@ -361,7 +361,7 @@ describe('a server that fails first', () => {
     },
   );
 
-  it.each([200, 502, 521])(
+  it.each([200, 429, 502, 521])(
     'is asked again after a page of somebody else, with %i',
     async (status) => {
       keys = [];
