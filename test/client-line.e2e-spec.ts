@@ -641,6 +641,14 @@ it('a call that was answered leaves nothing behind at its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
+it('a call that was answered has no timer left, which would keep a process alive', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const headers = { 'Content-Type': 'application/json' };
+  const client = clientOf(async () => new Response('{"data":[]}', { headers }));
+  await client.byFixture('f');
+  expect(jest.getTimerCount()).toBe(0);
+});
+
 it('many watches and calls may share a signal, at which they leave nothing behind', async () => {
   const caller = new AbortController();
   const { signal } = caller;
