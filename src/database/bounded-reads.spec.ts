@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { expect, it, jest } from '@jest/globals';
 import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
@@ -46,7 +47,8 @@ function readsOf(...types: ServerType[]) {
     return new Promise(() => undefined);
   };
   const db = { client, command } as unknown as Db;
-  return { reads: new BoundedReads({ db }, topology, () => undefined), tell, sent };
+  const logIn = jest.fn();
+  return { reads: new BoundedReads({ db }, topology, logIn), tell, sent, logIn };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {
@@ -110,4 +112,14 @@ it('waits for a snapshot that is not there yet, as after an index was made', asy
   };
   const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
   await expect(reads.run(900, read)).resolves.toBe('answer');
+});
+
+it('has the service log in anew when MongoDB knows its login no more', async () => {
+  const { reads, logIn } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  const message = 'Command find requires authentication';
+  const read = () => Promise.reject(new MongoServerError({ message, code: 13 }));
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
+  logged.mockRestore();
+  expect(logIn).toHaveBeenCalledTimes(1);
 });
