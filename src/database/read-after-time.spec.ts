@@ -57,6 +57,15 @@ describe('what a secondary must have', () => {
     expect(readAfterTime.minimumForSecondaries(at(1_006), true)).toEqual(at(1_005));
   });
 
+  it('is not known while the newest secondary lacks what was known two seconds ago', () => {
+    readAfterTime.advance(signed(new Timestamp({ t: 1_000, i: 2 })));
+    for (const seconds of [1_001, 1_002]) {
+      jest.advanceTimersByTime(1_000);
+      readAfterTime.advance(signed(at(seconds)));
+    }
+    expect(least).toThrow(expect.objectContaining({ code: 'database_unavailable' }));
+  });
+
   it('is what a primary wrote last, while a secondary knows one, though no secondary has it', () => {
     readAfterTime.advance(signed(at(1_001)));
     jest.advanceTimersByTime(1_200);
