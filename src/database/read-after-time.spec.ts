@@ -66,6 +66,14 @@ describe('what a secondary must have', () => {
     expect(least).toThrow(expect.objectContaining({ code: 'database_unavailable' }));
   });
 
+  it('is what was known before a quiet time, however far the first write after it is ahead', () => {
+    for (const seconds of [1_000, 1_000, 1_000, 1_000, 1_004]) {
+      jest.advanceTimersByTime(1_000);
+      readAfterTime.advance(signed(at(seconds)));
+    }
+    expect(least()).toEqual(at(1_000));
+  });
+
   it('is what a primary wrote last, while a secondary knows one, though no secondary has it', () => {
     readAfterTime.advance(signed(at(1_001)));
     jest.advanceTimersByTime(1_200);
