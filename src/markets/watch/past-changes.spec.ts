@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { Timestamp, type Db } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
@@ -54,4 +55,13 @@ it('goes on waiting for what a client missed when the feed begins anew meanwhile
   setTimeout(() => (feed.ageMs = 0), 300);
   await known;
   expect(history.begin?.lessThanOrEqual(since)).toBe(true);
+});
+
+it('waits no longer than there is time for', async () => {
+  begin(at(2_000));
+  feed.ageMs = Infinity;
+  const known = past.waitUntilKnown({ since: at(1_990), waitMs: 50 } as WatchQuestion);
+  const isOver = await Promise.race([known.then(() => true), delay(1_000, false, { ref: false })]);
+  past.onApplicationShutdown();
+  expect(isOver).toBe(true);
 });
