@@ -641,6 +641,13 @@ it('a call that was answered leaves nothing behind at its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
+it('a watch that asks leaves nothing behind at its signal, however often it is answered', async () => {
+  const { signal } = new AbortController();
+  const transport = { open: async () => new Response('{}') } as unknown as Transport;
+  for (let asked = 0; asked < 3; asked += 1) await readText(transport, 'http://a', signal);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
 it('a call that was answered has no timer left, which would keep a process alive', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   const headers = { 'Content-Type': 'application/json' };
