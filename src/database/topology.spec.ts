@@ -131,13 +131,15 @@ it('tells times that sessions take, though monitors hand their signature over as
   expect(session.clusterTime?.clusterTime).toEqual(clusterTime);
 });
 
-it('is refused no longer once MongoDB has let us in', () => {
+it('is refused until MongoDB has let us in, and no longer', () => {
   const topology = new Topology();
   const client = new EventEmitter();
   topology.follow(client as MongoClient);
   const error = new MongoServerError({ message: 'Authentication failed.', code: 18 });
   const servers = new Map([['member-0', { type: 'Unknown', error }]]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
+  // The driver's monitors need no login.
+  client.emit('topologyDescriptionChanged', descriptionOf(1, ['RSPrimary']));
   expect(topology.isRefused).toBe(true);
   client.emit('connectionReady');
   expect(topology.isRefused).toBe(false);
