@@ -1,6 +1,7 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Long, MongoClient, MongoServerError, Timestamp } from 'mongodb';
 import { EventEmitter } from 'node:events';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import { Topology } from './topology.js';
 
 /** A secondary without priority. */
@@ -143,4 +144,17 @@ it('is refused until MongoDB has let us in, and no longer', () => {
   expect(topology.isRefused).toBe(true);
   client.emit('connectionReady');
   expect(topology.isRefused).toBe(false);
+});
+
+it('may find a server again until its next heartbeat, and no longer', () => {
+  jest.useFakeTimers();
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  for (const reached of [['RSPrimary'], []])
+    client.emit('topologyDescriptionChanged', descriptionOf(1, reached));
+  jest.advanceTimersByTime(DRIVER_OPTIONS.heartbeatFrequencyMS);
+  expect(topology.mayBeReadable).toBe(true);
+  jest.advanceTimersByTime(200);
+  expect(topology.mayBeReadable).toBe(false);
 });
