@@ -23,3 +23,14 @@ it('a load that fails for a fault of ours is told in the log; that MongoDB is aw
   expect(told.mock.calls).toEqual([[{ err: bug }, 'A scope could not be loaded']]);
   told.mockRestore();
 });
+
+it('loads nothing while the feed is not current: memory would not answer', async () => {
+  const load = jest.fn<ScopeLoader['load']>();
+  const live = { addOwner: () => undefined } as unknown as LiveScopes;
+  const feed = { isCurrent: false } as ChangeFeed;
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
+  for (let asked = 0; asked < 4; asked += 1) {
+    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+  }
+  expect(load).not.toHaveBeenCalled();
+});
