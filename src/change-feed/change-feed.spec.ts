@@ -92,6 +92,12 @@ describe('ChangeFeed', () => {
     );
   });
 
+  it('is waited for no longer than it goes on', async () => {
+    const told = feed.waitFor(new Timestamp({ t: Math.ceil(Date.now() / 1_000) + 60, i: 1 }));
+    await feed.onApplicationShutdown();
+    expect(await told).toBe(false);
+  });
+
   it('goes on after a transaction that the driver can not measure', async () => {
     await things.insertOne({ _id: 'odd' });
     await until(() => recorder.commits.length === 1);
