@@ -703,9 +703,9 @@ describe('markets import', () => {
       child.stdin.write(`${JSON.stringify(record)}\n`);
       await until(async () => (await storedMarkets(record)).length === 1);
     }
-    child.stdin.write(`{}\n`);
+    // In one piece with a whole record, so that both have been read when that is told.
+    child.stdin.write('{}\n{"provider":"unfinis');
     await once(child.stderr, 'readable');
-    child.stdin.write('{"provider":"unfinis');
     child.kill('SIGTERM');
     const { code, stdout, stderr } = await ended;
     expect(JSON.parse(stdout)).toEqual(counts({ read: 4, inserted: 3, rejected: 1 }));
