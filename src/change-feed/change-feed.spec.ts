@@ -217,6 +217,15 @@ it.each([
   expect(feed.status.state).toBe(state);
 });
 
+it('begins with what a majority has, since newer writes may still be lost', async () => {
+  const feed = feedOf(testDatabaseUri());
+  const [majority, newest] = [1, 2].map((t) => new Timestamp({ t, i: 1 }));
+  const lastWrite = { opTime: { ts: newest }, majorityOpTime: { ts: majority } };
+  const db = { command: async () => ({ lastWrite }) } as unknown as Db;
+  expect(await feed['startingPoint'](db)).toEqual({ startAtOperationTime: majority });
+  expect(feed.position).toEqual(majority);
+});
+
 it('warns each time that it goes blind, and once however often it tries anew', async () => {
   const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
   try {
