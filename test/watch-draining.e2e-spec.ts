@@ -38,6 +38,8 @@ it('at the signal each stream is told, and callers come back one after the other
   });
   expect(late.response.statusCode).toBe(200);
   expect((await late.named('end')).data.reason).toBe('draining');
+  // Who asks for anything else is to ask elsewhere the next time.
+  expect((await fetch(`${server.url}/health/live`)).headers.get('connection')).toBe('close');
   await Promise.all(streams.map((stream) => stream.over()));
   expect(streams.map(({ names }) => names.at(-1))).toEqual(streams.map(() => 'end'));
 
