@@ -5,10 +5,12 @@ import { createApp } from '../src/app.setup.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
+import { initDatabase } from '../src/database/init.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { collect, createTestApp } from './app.js';
+import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { until } from './until.js';
 
@@ -40,5 +42,24 @@ it('is known for ten minutes after a restart: a cursor of eight minutes ago cost
     await until(async () => (await service.get(path)).body.data?.length === 0, 8_000);
   } finally {
     await service.close();
+  }
+});
+
+it('is known after a restart, though the database was dropped before', async () => {
+  const service = await createTestApp();
+  const { mongodbUri } = service.config;
+  await service.database.db.dropDatabase();
+  await initDatabase(service.database.connection);
+  const { operationTime } = await service.database.db.command({ ping: 1 });
+  await store(service.database.connection, aMarket({ eventId: 'other' }));
+  await service.close();
+  const restarted = await createTestApp({ mongodbUri, dbInit: false });
+  try {
+    const collection = `${restarted.database.connection.name}.markets`;
+    const since = new Watch([{ eventId: 'e' }], {}, collection).cursorAt(operationTime);
+    const path = `/v1/markets/changes?eventId=e&since=${since}`;
+    await until(async () => (await restarted.get(path)).body.data?.length === 0, 8_000);
+  } finally {
+    await restarted.close();
   }
 });

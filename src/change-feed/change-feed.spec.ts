@@ -92,6 +92,17 @@ describe('ChangeFeed', () => {
     );
   });
 
+  it('goes on when the database is dropped, which ends a stream', async () => {
+    await client.db(things.dbName).dropDatabase();
+    await things.insertOne({ _id: 'new' });
+    await until(() => recorder.commits.length === 2 || feed.blindBecause !== undefined);
+    expect([feed.blindBecause, recorder.timesForgotten]).toEqual([undefined, 1]);
+    expect(recorder.changes).toEqual([
+      [{ kind: 'replaced' }],
+      [{ kind: 'stored', id: 'new', document: { _id: 'new' }, before: {} }],
+    ]);
+  });
+
   it('is waited for no longer than it goes on', async () => {
     const told = feed.waitFor(new Timestamp({ t: Math.ceil(Date.now() / 1_000) + 60, i: 1 }));
     await feed.onApplicationShutdown();

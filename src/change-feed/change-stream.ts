@@ -1,7 +1,7 @@
 import type { ClusterTime, Db, Document, Timestamp } from 'mongodb';
 import { momentNow, type Moment } from '../common/moment.js';
 import { DECODING } from '../database/driver-options.js';
-import { getMoreOf, killCursor, type RawCursor } from '../database/raw-cursor.js';
+import { getMoreOf, isOpen, killCursor, type RawCursor } from '../database/raw-cursor.js';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 
@@ -23,8 +23,10 @@ export interface Batch {
 
 interface ChangeStreamOptions {
   readonly collections: readonly string[];
-  /** Where to begin, by `startAtOperationTime` or `resumeAfter`; other options of `$changeStream`. */
+  /** Where to begin, by `startAtOperationTime` or `resumeAfter`. */
   readonly start: Document;
+  /** Whether the making of collections and the like is told, too. */
+  readonly showExpandedEvents?: boolean;
   /** Which parts of the events are wanted. */
   readonly shape?: readonly Document[];
   /** How long the server may wait for something to happen, in milliseconds. */
@@ -35,19 +37,22 @@ const EVENTS_AT_A_TIME = 1_000;
 
 /**
  * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
- * silently, and each answer tells how far the server itself has got. It is closed when its reader leaves it.
+ * silently, and each answer tells how far the server itself has got. It is closed when its reader leaves it. MongoDB
+ * ends a stream when its database is dropped: another one goes on after it.
  */
 export async function* changeBatches(
   db: Db,
-  { collections, start, shape = [], waitMs = () => 1 }: ChangeStreamOptions,
+  { collections, start, showExpandedEvents, shape = [], waitMs = () => 1 }: ChangeStreamOptions,
 ): AsyncGenerator<Batch> {
   const images = { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' };
-  const pipeline = [
-    { $changeStream: { ...images, ...start } },
-    { $match: { $or: ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } })) } },
-    ...shape,
-  ];
-  let command: Document = { aggregate: 1, pipeline, cursor: { batchSize: EVENTS_AT_A_TIME } };
+  const options = { ...images, ...(showExpandedEvents && { showExpandedEvents }) };
+  const of = ['ns.coll', 'to.coll'].map((path) => ({ [path]: { $in: collections } }));
+  const open = (from: Document): Document => ({
+    aggregate: 1,
+    pipeline: [{ $changeStream: { ...options, ...from } }, { $match: { $or: of } }, ...shape],
+    cursor: { batchSize: EVENTS_AT_A_TIME },
+  });
+  let command = open(start);
   let cursor: RawCursor | undefined;
   // A cursor is read on in the session that it began in.
   const session = db.client.startSession({ causalConsistency: false });
@@ -63,7 +68,9 @@ export async function* changeBatches(
         clusterTime: reply['$clusterTime'],
         askedAt,
       };
-      command = { ...getMoreOf(cursor), batchSize: EVENTS_AT_A_TIME, maxTimeMS: waitMs() };
+      command = isOpen(cursor)
+        ? { ...getMoreOf(cursor), batchSize: EVENTS_AT_A_TIME, maxTimeMS: waitMs() }
+        : open({ startAfter: cursor['postBatchResumeToken'] });
     }
   } finally {
     if (cursor) killCursor(db, cursor);

@@ -93,8 +93,8 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
     // Expanded events tell when the collection was made: a cursor from before that is of another collection.
-    const start = { startAtOperationTime: from, showExpandedEvents: true };
-    const options = { collections: [MARKETS], start, shape: SHAPE };
+    const start = { startAtOperationTime: from };
+    const options = { collections: [MARKETS], start, showExpandedEvents: true, shape: SHAPE };
     for await (const { events, resumeToken } of changeBatches(this.database.db, options)) {
       if (run !== this.run) return;
       for (const event of events) {
