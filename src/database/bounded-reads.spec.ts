@@ -81,11 +81,11 @@ it('asks secondaries when a primary that is lost leaves a read without an answer
 });
 
 it('takes the answer of a primary that was lost on the way, where no secondary may answer', async () => {
-  const { reads, tell } = readsOf('RSPrimary', 'Unknown', 'Unknown');
-  const read = reads.run(900, async () => {
-    setImmediate(() => tell('Unknown', 'Unknown', 'Unknown'));
-    await delay(100);
-    return 'answer';
+  const { reads, tell } = readsOf('RSPrimary', 'RSSecondary', 'Unknown');
+  const read = reads.run(900, async ({ isOfPrimary }: ReadAttempt) => {
+    setImmediate(() => tell('Unknown', 'RSSecondary', 'Unknown'));
+    if (isOfPrimary) await delay(100);
+    return isOfPrimary ? 'answer' : 'of a secondary';
   });
   await expect(read).resolves.toBe('answer');
 });

@@ -28,7 +28,7 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
  */
 const HEDGE_AFTER_MS = 50;
 
-/** A snapshot that is not there yet, or a server whose connections break, is asked again after this, so often. */
+/** A snapshot that is not there yet, or a server whose connections break, is asked again after this. Milliseconds. */
 const AGAIN_AFTER_MS = 10;
 const AGAIN_ATTEMPTS = 20;
 
@@ -103,7 +103,7 @@ export class BoundedReads {
     const bySecondaries = new Promise<T>((resolve) => {
       const askThem = () => resolve(this.askSecondaries(ask).catch(() => byPrimary));
       stopListening = this.topology.onPrimaryLost(() => {
-        timer = setTimeout(askThem, HEDGE_AFTER_MS);
+        if (this.topology.readable) timer = setTimeout(askThem, HEDGE_AFTER_MS);
       });
     });
     try {
