@@ -7,8 +7,10 @@ const codes = await Promise.all(
   names.map(async (name) => {
     const options = { stdio: 'inherit', shell: process.platform === 'win32' };
     const [code] = await once(spawn('npm', ['run', '-s', name], options), 'exit');
-    if (code !== 0) console.error(`npm run ${name} fails`);
     return code;
   }),
 );
-process.exit(codes.every((code) => code === 0) ? 0 : 1);
+const failed = names.filter((_, index) => codes[index] !== 0);
+// Last of all, below what the others have printed.
+for (const name of failed) console.error(`npm run ${name} fails`);
+process.exit(failed.length === 0 ? 0 : 1);
