@@ -100,12 +100,12 @@ export class ReadAfterTime {
       throw unavailable();
     const newest = last.clusterTime.clusterTime;
     const behindS = newest.t - newestOnSecondaries.t;
-    const written = (time: Timestamp) => this.lastWriteUpTo(time, newestOnSecondaries);
+    const writtenBy = (at: number) =>
+      this.lastWriteUpTo(this.knownAt(at) ?? newest, newestOnSecondaries);
     // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
-    const before = this.knownAt(last.heardAt - HEARD_KEPT_MS) ?? newest;
-    if (behindS >= WITHIN_S && written(before).greaterThan(newestOnSecondaries))
-      throw unavailable();
-    const due = written(this.knownAt(now - SECONDARY_BEHIND_MS) ?? newest);
+    const before = writtenBy(last.heardAt - HEARD_KEPT_MS);
+    if (behindS >= WITHIN_S && before.greaterThan(newestOnSecondaries)) throw unavailable();
+    const due = writtenBy(now - SECONDARY_BEHIND_MS);
     const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
     return isLost ? newestOnSecondaries : due;
   }
