@@ -132,16 +132,15 @@ describe('what memory is filled with', () => {
   it.each(LOOKUPS)('comes from an index, too: GET $route/{$id}', async ({ route }) => {
     let loads: Plan[] = [];
     await until(async () => {
-      // The whole scope is read once it is asked for again and the change feed is up; a slow load answers nobody.
+      // The whole scope is read once it is asked for again and the change feed is up; a slow load answers nobody:
+      // the page is read as well, by a command that counts its look-up.
       const plans = await explainReads(`${route}/${SCOPE}?take=${TAKE}`);
-      loads = plans.filter(({ docsExamined }) => docsExamined > TAKE);
+      loads = plans.filter(({ docsExamined, lookups }) => docsExamined > TAKE && lookups === 0);
       return loads.length > 0;
     });
 
-    for (const { stages, docsExamined } of loads) {
-      expectIndexAlone(stages);
-      expect(docsExamined).toBe(IN_SCOPE);
-    }
+    for (const { stages } of loads) expectIndexAlone(stages);
+    expect(total(loads, 'docsExamined')).toBe(IN_SCOPE);
   });
 });
 

@@ -9,7 +9,7 @@ import { initDatabase } from '../src/database/init.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createLogger } from '../src/telemetry/logger.js';
-import { collect, createTestApp } from './app.js';
+import { collect, createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { until } from './until.js';
@@ -36,10 +36,7 @@ it('is known for ten minutes after a restart: a cursor of eight minutes ago cost
   const service = await createTestApp({ dbInit: false });
   try {
     const position = new Timestamp({ t: Math.floor(Date.now() / 1_000) - 500, i: 0 });
-    const collection = `${service.database.connection.name}.markets`;
-    const since = new Watch([{ eventId: 'e' }], {}, collection).cursorAt(position);
-    const path = `/v1/markets/changes?eventId=e&since=${since}`;
-    await until(async () => (await service.get(path)).body.data?.length === 0, 8_000);
+    await expectNoReset(service, position);
   } finally {
     await service.close();
   }
@@ -55,11 +52,15 @@ it('is known after a restart, though the database was dropped before', async () 
   await service.close();
   const restarted = await createTestApp({ mongodbUri, dbInit: false });
   try {
-    const collection = `${restarted.database.connection.name}.markets`;
-    const since = new Watch([{ eventId: 'e' }], {}, collection).cursorAt(operationTime);
-    const path = `/v1/markets/changes?eventId=e&since=${since}`;
-    await until(async () => (await restarted.get(path)).body.data?.length === 0, 8_000);
+    await expectNoReset(restarted, operationTime);
   } finally {
     await restarted.close();
   }
 });
+
+/** Resolves when nothing is new since a cursor of this time. */
+async function expectNoReset(service: TestApp, position: Timestamp): Promise<void> {
+  const watch = new Watch([{ eventId: 'e' }], {}, `${service.database.connection.name}.markets`);
+  const path = `/v1/markets/changes?eventId=e&since=${watch.cursorAt(position)}`;
+  await until(async () => (await service.get(path)).body.data?.length === 0, 8_000);
+}

@@ -23,6 +23,14 @@ function descriptionOf(members: number, reached: readonly string[]) {
   return { newDescription: { servers } };
 }
 
+/** A topology, and the client that tells it what the driver hears. */
+function followed() {
+  const topology = new Topology();
+  const client = new EventEmitter();
+  topology.follow(client as MongoClient);
+  return { topology, client };
+}
+
 afterEach(() => {
   jest.useRealTimers();
 });
@@ -44,9 +52,7 @@ it.each([
   { members: 1, reached: ['Standalone'], readable: true },
   { members: 1, reached: [], readable: false },
 ])('of $members members $reached can be read: $readable', (each) => {
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   const { members, reached, readable } = each;
   client.emit('topologyDescriptionChanged', descriptionOf(members, reached));
   expect(topology.readable).toBe(readable);
@@ -56,18 +62,14 @@ it.each([
   { members: 3, reached: ['RSPrimary', 'RSSecondary'], hasSnapshots: true },
   { members: 1, reached: ['Standalone'], hasSnapshots: false },
 ])('of $members members $reached have snapshots: $hasSnapshots', (each) => {
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   client.emit('topologyDescriptionChanged', descriptionOf(each.members, each.reached));
   expect(topology.hasSnapshots).toBe(each.hasSnapshots);
 });
 
 it('knows little of what was written while a minority alone was reached', () => {
   jest.useFakeTimers();
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   const hear = (t: number) => {
     const clusterTime = new Timestamp({ t, i: 1 });
     const reply = { $clusterTime: { clusterTime } };
@@ -86,9 +88,7 @@ it('knows little of what was written while a minority alone was reached', () => 
 
 it('takes a time for no write that a primary has told beside an earlier newest write', () => {
   jest.useFakeTimers();
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   const [ts, clusterTime] = [1, 2].map((i) => new Timestamp({ t: 1_000, i }));
   const hear = (isWritablePrimary: boolean) => {
     const reply = {
@@ -107,9 +107,7 @@ it('takes a time for no write that a primary has told beside an earlier newest w
 });
 
 it('knows of a primary that one secondary alone names', () => {
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   const named = ['a:1', null].map((primary, index) => [
     `member-${index}`,
     { type: 'RSSecondary', primary, allHosts: [], passives: [] },
@@ -120,22 +118,18 @@ it('knows of a primary that one secondary alone names', () => {
 });
 
 it('tells times that sessions take, though monitors hand their signature over as bytes', () => {
-  const topology = new Topology();
-  const monitors = new EventEmitter();
-  topology.follow(monitors as MongoClient);
+  const { topology, client } = followed();
   const clusterTime = new Timestamp({ t: 5, i: 1 });
   const signature = { hash: new Uint8Array(20), keyId: Long.fromNumber(7) };
   const reply = { $clusterTime: { clusterTime, signature } };
-  monitors.emit('serverHeartbeatSucceeded', { connectionId: 'member-0', reply });
+  client.emit('serverHeartbeatSucceeded', { connectionId: 'member-0', reply });
   const session = new MongoClient('mongodb://localhost:1').startSession();
   session.advanceClusterTime(topology.readAfterTime.newest ?? { clusterTime });
   expect(session.clusterTime?.clusterTime).toEqual(clusterTime);
 });
 
 it('is refused until MongoDB has let us in, and no longer', () => {
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   const error = new MongoServerError({ message: 'Authentication failed.', code: 18 });
   const servers = new Map([['member-0', { type: 'Unknown', error }]]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
@@ -148,9 +142,7 @@ it('is refused until MongoDB has let us in, and no longer', () => {
 
 it('may find a server again until its next heartbeat, and no longer', () => {
   jest.useFakeTimers();
-  const topology = new Topology();
-  const client = new EventEmitter();
-  topology.follow(client as MongoClient);
+  const { topology, client } = followed();
   for (const reached of [['RSPrimary'], []])
     client.emit('topologyDescriptionChanged', descriptionOf(1, reached));
   jest.advanceTimersByTime(DRIVER_OPTIONS.heartbeatFrequencyMS);
