@@ -75,9 +75,15 @@ export class HttpServerAdapter extends ExpressAdapter {
   }
 
   private createServer(fromOperator: boolean): Server {
+    const refusals = new SocketRefusals(this.httpOptions.observer);
     const receive = (request: ApiRequest, response: Response) => {
       request.fromOperator = fromOperator;
-      this.incoming.receive(request, response);
+      const next = () => {
+        if (!refusals.refuses(request)) this.incoming.receive(request, response);
+      };
+      // Node first emits such a request, and then finds that its coding leaves its end unknown.
+      if (request.headers['transfer-encoding'] === undefined) next();
+      else process.nextTick(next);
     };
     const server = createServer({ ...SERVER_OPTIONS, ...this.messages });
     // Above a count Node drops headers without an error, a second key among them. The size bounds them already.
@@ -89,7 +95,6 @@ export class HttpServerAdapter extends ExpressAdapter {
       receive(request, response);
     });
     // What Node would refuse by itself is answered with problem details, too.
-    const refusals = new SocketRefusals(this.httpOptions.observer);
     server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
       refusals.unreadable(code, socket);
     });

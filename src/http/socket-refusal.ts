@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { HttpSocket } from './connections.js';
 import type { RequestObserver } from './incoming-requests.js';
 import { Problem, refusedByParser } from './problem.js';
@@ -39,6 +39,11 @@ export class SocketRefusals {
     }
     if (this.late.length > 0) setImmediate(this.refuseLate);
   };
+
+  /** Whether what can't be read is this request: it gets no other answer. Those before it were read to their end. */
+  refuses({ complete, socket }: IncomingMessage): boolean {
+    return !complete && this.refused.has(socket);
+  }
 
   refuse(socket: HttpSocket, problem: Problem): void {
     // Node reports the same failure again for everything that the client sends afterwards.
