@@ -54,6 +54,7 @@ function namesIn(expression: string): { metrics: string[]; labels: string[] } {
 let service: TestApp;
 let metricNames: Set<string>;
 let labelNames: Set<string>;
+let labelValues: Set<string>;
 
 beforeAll(async () => {
   service = await createTestApp();
@@ -62,6 +63,7 @@ beforeAll(async () => {
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   metricNames = new Set(samples.map((line) => line.replace(/[{ ].*/, '')));
   labelNames = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, name = '']) => name));
+  labelValues = new Set([...text.matchAll(/\w+="[^"]*"/g)].map(([value]) => value));
 });
 
 afterAll(async () => {
@@ -89,6 +91,14 @@ describe('alert rules and dashboard', () => {
     };
     expect(metrics).not.toEqual([]);
     expect(missing).toEqual({ metrics: [], labels: [] });
+  });
+
+  it('ask for labels by values that they have', () => {
+    const asked = expressions.flatMap(([, expression]) =>
+      [...expression.matchAll(/(\w+)!?=("[^"]*")/g)].map(([, name, value]) => `${name}=${value}`),
+    );
+    expect(asked).toEqual(expect.arrayContaining(['reason="late"']));
+    expect(asked.filter((value) => !labelValues.has(value))).toEqual([]);
   });
 
   it('show every metric of our own', () => {
