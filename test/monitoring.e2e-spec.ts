@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { existsSync, readFileSync } from 'node:fs';
+import { PROBLEMS } from '../src/http/problem-codes.js';
 import { createTestApp, type TestApp } from './app.js';
 
 interface AlertRule {
@@ -99,6 +100,18 @@ describe('alert rules and dashboard', () => {
     );
     expect(asked).toEqual(expect.arrayContaining(['reason="late"']));
     expect(asked.filter((value) => !labelValues.has(value))).toEqual([]);
+  });
+
+  it('count as failed what the service fails at, and all of that', () => {
+    const statuses = Object.values(PROBLEMS).map(({ status }) => status);
+    const asked = expressions.flatMap(([, expression]) =>
+      [...expression.matchAll(/\bstatus=~"([^"]*)"/g)].map(([, pattern]) => pattern),
+    );
+    expect(asked).not.toEqual([]);
+    for (const pattern of asked) {
+      const failed = statuses.filter((status) => RegExp(`^(?:${pattern})$`).test(String(status)));
+      expect(failed).toEqual(statuses.filter((status) => status >= 500));
+    }
   });
 
   it('show every metric of our own', () => {
