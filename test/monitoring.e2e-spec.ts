@@ -15,7 +15,7 @@ interface AlertRule {
 interface Panel {
   readonly title: string;
   readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
 }
 
 const rules = (
@@ -140,6 +140,20 @@ it('the panels of the dashboard are in the units of their figures', () => {
     return { ...panel, unit: meant };
   });
   expect(shown.map(({ title, unit }) => ({ title, unit }))).toEqual(units);
+});
+
+it('the panels of the dashboard name each quantile as it is', () => {
+  const quantiles = panels
+    .flatMap(({ targets = [] }) => targets)
+    .map(({ expr, legendFormat }) => [
+      /^histogram_quantile\(([\d.]+)/.exec(expr)?.[1],
+      legendFormat,
+    ])
+    .filter(([quantile]) => quantile !== undefined);
+  expect(quantiles.length).toBeGreaterThan(2);
+  expect(quantiles.map(([, name]) => name)).toEqual(
+    quantiles.map(([quantile]) => `p${Math.round(100 * Number(quantile))}`),
+  );
 });
 
 describe('alert rules', () => {
