@@ -86,10 +86,10 @@ const { metadata, spec: pod } = deployment.spec.template;
 
 describe('Kubernetes', () => {
   const [container] = pod.containers;
+  const base = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
+  const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(base)?.[1]);
 
   it('probes the port for operators, at paths that are there', () => {
-    const base = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
-    const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(base)?.[1]);
     const { startupProbe, livenessProbe, readinessProbe } = container;
     for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
       const { path, port } = httpGet;
@@ -144,6 +144,21 @@ describe('Kubernetes', () => {
     const dns = spec.egress.filter(({ to }) => to).flatMap(({ ports }) => ports);
     // Most names are asked for by UDP; long answers come by TCP.
     expect(dns).toEqual(expect.arrayContaining([{ port: 53, protocol: 'UDP' }, { port: 53 }]));
+  });
+
+  it('scrapes the metrics on the port for operators, and lets Prometheus in there', () => {
+    const { spec: monitor } = read('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
+      spec: { podMetricsEndpoints: object[] };
+    };
+    const { spec: policy } = read('deploy/kubernetes/base/network-policy.yaml') as {
+      spec: { ingress: { ports: { port: string }[] }[] };
+    };
+    const port = container.ports.find(({ containerPort }) => containerPort === adminPort)?.name;
+    expect(monitor.podMetricsEndpoints).toEqual([
+      expect.objectContaining({ port, path: '/metrics' }),
+    ]);
+    const letIn = policy.ingress.flatMap(({ ports }) => ports.map((each) => each.port));
+    expect(letIn.toSorted()).toEqual(container.ports.map(({ name }) => name).toSorted());
   });
 
   it('leads callers to its pods, and to no port but the API’s', () => {
