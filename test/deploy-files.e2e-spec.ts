@@ -401,6 +401,14 @@ describe('an alert about a share', () => {
       expect(threshold).toBeLessThan(1);
     },
   );
+
+  it.each(shares.map(({ alert, expr, annotations }) => [alert, expr, annotations.summary]))(
+    'fires below its threshold if it says that there is only so much, else above: %s',
+    (_alert, expr, summary) => {
+      const [, side] = /([<>])=? [\d.]+/.exec(expr) ?? [];
+      expect(side).toBe(summary.startsWith('Only ') ? '<' : '>');
+    },
+  );
 });
 
 it.each(['README.md', 'CONTRIBUTING.md'])('%s names the versions of Node that will do', (page) => {
