@@ -28,7 +28,14 @@ interface Probe {
   readonly httpGet: { path: string; port: string | number };
 }
 
+interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+  readonly optional?: boolean;
+}
+
 interface Container {
+  readonly env: { name: string; valueFrom: { secretKeyRef: SecretKey } }[];
   readonly ports: { name: string; containerPort: number }[];
   readonly startupProbe: Probe;
   readonly livenessProbe: Probe;
@@ -88,6 +95,9 @@ describe('Kubernetes', () => {
   const [container] = pod.containers;
   const base = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
   const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(base)?.[1]);
+  const job = read('deploy/kubernetes/db-init/job.yaml') as {
+    spec: { template: { spec: { containers: [Pick<Container, 'env'> & { command: string[] }] } } };
+  };
 
   it('probes the port for operators, at paths that are there', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
@@ -123,14 +133,24 @@ describe('Kubernetes', () => {
     expect(spec.scaleTargetRef).toMatchObject({ kind, name: named.name });
   });
 
-  it('makes collections and indexes by the same command as Compose', () => {
-    const { spec } = read('deploy/kubernetes/db-init/job.yaml') as {
-      spec: { template: { spec: { containers: [{ command: string[] }] } } };
+  it('needs no secret but the example’s, whose user is not that who makes collections', () => {
+    const { metadata: secret, stringData } = read('deploy/kubernetes/base/secret.example.yaml') as {
+      metadata: { name: string };
+      stringData: object;
     };
+    const needed = container.env
+      .map(({ valueFrom }) => valueFrom.secretKeyRef)
+      .filter(({ optional }) => !optional);
+    expect(needed).toEqual(Object.keys(stringData).map((key) => ({ name: secret.name, key })));
+    const [{ env }] = job.spec.template.spec.containers;
+    expect(env[0]?.valueFrom.secretKeyRef.name).not.toBe(secret.name);
+  });
+
+  it('makes collections and indexes by the same command as Compose', () => {
     const { services } = read('docker-compose.yml') as {
       services: { 'db-init': { command: string[] } };
     };
-    const [{ command }] = spec.template.spec.containers;
+    const [{ command }] = job.spec.template.spec.containers;
     expect(command).toEqual(['node', 'dist/cli.js', 'db', 'init']);
     expect(services['db-init'].command).toEqual(command);
   });
