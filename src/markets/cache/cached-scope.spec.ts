@@ -88,6 +88,9 @@ describe('CachedScope', () => {
     const before = scope.bytes;
     scope.answer(paging);
     expect(scope.bytes).toBeGreaterThan(before + scope.answer(paging).body.length);
+    const answered = scope.bytes;
+    scope.body('all', () => Buffer.alloc(1_000));
+    expect(scope.bytes).toBeGreaterThan(answered + 1_000);
     scope.put(aCached('c'));
     scope.put(aCached('c', { name: 'x'.repeat(1_000) }));
     expect(scope.bytes).toBeGreaterThan(before + 1_000);
