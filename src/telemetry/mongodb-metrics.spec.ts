@@ -48,14 +48,29 @@ it('counts the connections of each client, though they have the same numbers', a
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 1\n');
 });
 
-it('says once that MongoDB can be read, and once that it can not', () => {
+/** What is logged from now on. */
+function listen(): unknown[] {
   const said: unknown[] = [];
   for (const level of ['log', 'warn'] as const) {
     jest.spyOn(Logger.prototype, level).mockImplementation((text) => void said.push(text));
   }
+  return said;
+}
+
+it('says once that MongoDB can be read, and once that it can not', () => {
+  const said = listen();
   for (const readable of [false, true, false]) {
     topology.readable = readable;
     for (const client of clients) client.emit('topologyDescriptionChanged');
   }
   expect(said).toEqual(['MongoDB can be read', 'MongoDB cannot be read']);
+});
+
+it('says that MongoDB can be read as soon as a connection shows that it lets us in', () => {
+  const said = listen();
+  Object.assign(topology, { readable: true, isRefused: true });
+  clients[0]?.emit('topologyDescriptionChanged');
+  topology.isRefused = false;
+  clients[0]?.emit('connectionReady');
+  expect(said).toEqual(['MongoDB can be read']);
 });
