@@ -18,3 +18,11 @@ it('gives back no more than it took, though others take at the same time', async
   ]);
   expect(request.answerHeaders).toMatchObject({ RateLimit: '"default";r=0;t=30' });
 });
+
+it('gives nothing back at the end of a window: it would be more than the next one has', async () => {
+  const add = jest.fn<RequestCounter['add']>(async () => ({ used: 4, msLeft: 400 }));
+  const limit = new RequestLimit({ add }, { rateLimitPerMinute: 3 } as Config);
+  const request = { apiKey: { id: 'k', name: 'k' }, answerHeaders: {} };
+  await expect(limit.charge(request, 2)).rejects.toThrow('Too many requests');
+  expect(add.mock.calls).toEqual([['k', 1]]);
+});
