@@ -92,6 +92,15 @@ it('begins with all markets or none: a start that fails under way leaves nothing
   expect(await stored()).toEqual(records);
 });
 
+it('puts no demo markets beside those of others', async () => {
+  await end();
+  await collection().deleteMany();
+  const own = aMarket();
+  await store(service.database.connection, own);
+  await prepareDemo(service.app);
+  expect((await stored()).map(({ marketId }) => marketId)).toEqual([own.marketId]);
+});
+
 function isPrelive({ marketMoment }: Stored): boolean {
   return marketMoment === 'prelive';
 }
