@@ -96,6 +96,18 @@ describe('planMarket', () => {
     });
   });
 
+  it('takes the creation from the last change that tells one, and the time from the last change', () => {
+    const records = [
+      aRecord({ name: 'First', createdAt: new Date(0), updatedAt: EARLIER }),
+      aRecord({ name: 'Second', createdAt: EARLIER, updatedAt: EARLIER }),
+      aRecord({ name: 'Second', createdAt: NOW }),
+      aRecord({ name: 'Third' }),
+    ];
+    const dates = { createdAt: EARLIER, updatedAt: NOW };
+    expect(planMarket(records, undefined, NOW)?.document).toMatchObject(dates);
+    expect(planMarket(records, aRecord(), NOW)?.fields).toMatchObject(dates);
+  });
+
   it('writes nothing when the last of several records is stored', () => {
     const records = [aRecord({ name: 'First' }), aRecord()];
     expect(planMarket(records, { ...aRecord(), count: new Int32(1) }, NOW)).toBeUndefined();
