@@ -56,6 +56,11 @@ describe('readRecords', () => {
     await expect(read('[1,\n,2,]')).resolves.toEqual({ records: ['1: 1', '2: ', '2: 2', '2: '] });
   });
 
+  it('lets an element with a bracket too many spoil no other', async () => {
+    const records = ['1: {"a":1}}', '1: {"b":2}'];
+    await expect(read('[{"a":1}},{"b":2}]')).resolves.toEqual({ records });
+  });
+
   it.each(['[', '[{"a":1}', '[{"a":1},', '[{"a":1},{"b":"]', '[{"a":1},{"b":[]'])(
     'says that %j is cut, after the whole elements',
     async (input) => {
