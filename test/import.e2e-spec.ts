@@ -370,6 +370,21 @@ describe('markets import', () => {
     }
   });
 
+  it('tells people each of its counts, and whether it was a dry run', async () => {
+    const [record, other] = [aRecord(), aRecord({ name: 'Other' })];
+    const again = { ...record, name: 'Again' };
+    const input = ndjson(record, again, record, record, record, record, other, {}, {}, {}, {});
+    const told = '11 read: 2 inserted, 2 updated, 3 unchanged, 4 rejected';
+    for (const [option, text] of [
+      ['--dry-run', `${told} (dry run: nothing was written)\n`],
+      ['--max-rejects=4', `${told}\n`],
+    ] as const) {
+      const args = ['markets', 'import', '-', option];
+      const { stdout } = await runCli(args, { env: { MONGODB_URI: uri }, input });
+      expect(stdout).toBe(text);
+    }
+  });
+
   it('makes the index of the identity before it writes, and tells when it can not', async () => {
     const other = testDatabaseUri();
     const otherClient = await MongoClient.connect(other);
