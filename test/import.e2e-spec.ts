@@ -728,6 +728,17 @@ describe('markets import', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(REQUIRED_FIELDS + 1);
   });
 
+  it('stores what came in one piece with the record at which SIGTERM found it', async () => {
+    const env = { MONGODB_URI: uri };
+    const child = startCli(['markets', 'import', '--follow', '-'], { env });
+    const good = aRecord();
+    child.stdin.write(`${'{}\n'.repeat(2_000)}${ndjson(good)}\n`);
+    await once(child.stderr, 'readable');
+    child.kill('SIGTERM');
+    await resultOf(child);
+    expect(await storedMarkets(good)).toHaveLength(1);
+  });
+
   it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
     const mongod = await TestMongod.start();
     const env = { MONGODB_URI: mongod.uri };
