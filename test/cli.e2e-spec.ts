@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Db } from 'mongodb';
+import { generateKey } from '../src/api-keys/key-form.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
@@ -98,6 +99,16 @@ describe('the command line', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^error: MongoDB can't be reached: .*ECONNREFUSED.*\n$/);
     expect(stderr).not.toContain('s3cret');
+  });
+
+  it('does not repeat a key that stands in the place of a file', async () => {
+    const key = generateKey();
+    const { code, stderr } = await runCli(['markets', 'import', '--dry-run', key], {
+      env: { MONGODB_URI: testDatabaseUri() },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain("can't be read: ENOENT");
+    expect(stderr).not.toContain(key);
   });
 
   it('says what to look at where no server is of the replica set that is named', async () => {
