@@ -302,6 +302,7 @@ describe('db init', () => {
         const owner = await MongoClient.connect(as('owner').MONGODB_URI);
         const roles = [{ role: 'read', db: name }];
         await owner.db('admin').command({ createUser: 'reader', pwd: 's3cret', roles });
+        await owner.db('admin').command({ createUser: 'nobody', pwd: 's3cret', roles: [] });
         await owner.close();
 
         const refused = await runCli(['db', 'init'], { env: as('reader') });
@@ -310,6 +311,10 @@ describe('db init', () => {
         await runCli(['db', 'init'], { env: as('owner') });
         const found = await runCli(['db', 'init'], { env: as('reader') });
         expect(found).toMatchObject({ code: 0, stderr: '' });
+
+        const unseen = await runCli(['db', 'status'], { env: as('nobody') });
+        expect(unseen.stdout).toMatch(/^markets +unknown +unknown +unknown$/m);
+        expect(unseen.stdout).toMatch(/^markets\.market_identity +unknown$/m);
 
         const stranger = await runCli(['db', 'init'], { env: as('stranger') });
         expect(stranger).toEqual({
