@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Decimal128, Int32 } from 'mongodb';
-import { planMarket } from './market-plan.js';
+import { identityKey, planMarket } from './market-plan.js';
 import type { MarketRecord } from './market-record.js';
 
 const NOW = new Date('2026-11-21T07:03:00.044Z');
@@ -23,6 +23,15 @@ function aRecord(overrides: Partial<MarketRecord> = {}): MarketRecord {
     ...overrides,
   };
 }
+
+it.each(['', ' ', ',', ':', '/', '|', '","'])(
+  'takes no other market for this one by %j in an id',
+  (mark) => {
+    const one = aRecord({ eventId: `1${mark}2`, marketId: '3' });
+    const other = aRecord({ eventId: '1', marketId: `2${mark}3` });
+    expect(identityKey(one)).not.toBe(identityKey(other));
+  },
+);
 
 describe('planMarket', () => {
   it('takes a new market for one change', () => {
