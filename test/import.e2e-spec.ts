@@ -370,6 +370,17 @@ describe('markets import', () => {
     }
   });
 
+  it('tells in a dry run what is stored, and what it would change', async () => {
+    const [same, changing] = [aRecord(), aRecord()];
+    await runImport(['-'], ndjson(same, changing));
+    const input = ndjson(same, { ...changing, name: 'Other' }, aRecord());
+    await expect(runImport(['-', '--dry-run'], input)).resolves.toMatchObject({
+      code: 0,
+      report: counts({ read: 3, inserted: 1, updated: 1, unchanged: 1 }),
+    });
+    expect(await storedMarkets(changing)).toMatchObject([{ name: changing.name }]);
+  });
+
   it('tells people each of its counts, and whether it was a dry run', async () => {
     const [record, other] = [aRecord(), aRecord({ name: 'Other' })];
     const again = { ...record, name: 'Again' };
