@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { databaseName } from './driver-options.js';
+import { databaseName, DRIVER_OPTIONS } from './driver-options.js';
 
 it.each([
   ['mongodb://a/odds', 'odds'],
@@ -20,4 +20,10 @@ it.each([
   'mongodb+srv://a.example',
 ])('the database of %s is the default', (uri) => {
   expect(databaseName(uri)).toBe('markets-odds');
+});
+
+it('no connection string keeps the driver from asking for a lost server soon', () => {
+  const uri = 'mongodb://a/?minHeartbeatFrequencyMS=30000&heartbeatFrequencyMS=60000';
+  const { options } = new MongoClient(uri, DRIVER_OPTIONS);
+  expect(options).toMatchObject({ minHeartbeatFrequencyMS: 500, heartbeatFrequencyMS: 500 });
 });

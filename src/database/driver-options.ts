@@ -21,6 +21,8 @@ export const DRIVER_OPTIONS = {
   minPoolSize: 8,
   // A server that hangs is known as such after connectTimeoutMS + heartbeatFrequencyMS.
   heartbeatFrequencyMS: 500,
+  // A server that was lost is not asked again before this.
+  minHeartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
   serverSelectionTimeoutMS: 1_000,
   // No read waits for another's connection, since reads have slots; only for one that is being opened, which with TLS
