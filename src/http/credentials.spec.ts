@@ -39,4 +39,11 @@ describe('mayHoldKey', () => {
     expect(mayHoldKey('xPublix', requestWith({ 'x-api-key': key }))).toBe(false);
     expect(mayHoldKey('xPublicx', requestWith())).toBe(false);
   });
+
+  it('suspects any text beside keys that are too long to be looked through', () => {
+    const long = 'aaaaab'.repeat(2_600);
+    expect(mayHoldKey('c', requestWith({ 'x-api-key': long }))).toBe(true);
+    expect(mayHoldKey('c', requestWith({}, ...Array<string>(2_000).fill('mos_')))).toBe(true);
+    expect(mayHoldKey('c', requestWith({}, key, `x${key}`))).toBe(false);
+  });
 });
