@@ -6,7 +6,12 @@ import { scopeKey, type Scope } from '../scope.js';
 import { afterChange, type CachedMarket } from './cached-market.js';
 import { compareKeys } from './id-order.js';
 
+/** What an answer or a body takes beside its text. */
 const OVERHEAD_BYTES = 400;
+
+/** What a scope takes without its markets, its places in maps included, and each character of its key. Measured. */
+const SCOPE_BYTES = 1_000;
+const KEY_CHARACTER_BYTES = 8;
 
 /** How many answers are kept, for different pages and filters, and how many bodies. */
 const ANSWERS_MAX = 64;
@@ -34,7 +39,7 @@ export class CachedScope {
   }
 
   get bytes(): number {
-    let bytes = OVERHEAD_BYTES + this.marketsBytes;
+    let bytes = SCOPE_BYTES + KEY_CHARACTER_BYTES * this.key.length + this.marketsBytes;
     for (const [key, answer] of this.answers) bytes += keyBytes(key) + answer.bytes;
     for (const [key, body] of this.bodies) bytes += keyBytes(key) + body.length;
     return bytes;

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { collectGarbage } from '../../../test/collect-garbage.js';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Config } from '../../config.js';
 import { CachedScope } from '../cache/cached-scope.js';
@@ -36,3 +37,22 @@ it('is all there only once the feed has told what was read: else it would be of 
   state.position = read;
   expect(groups.hasAll(watch)).toBe(true);
 });
+
+it.each([4, 256])(
+  'weighs events without a market as what they take, with ids of %d characters',
+  (length) => {
+    const position = new Timestamp({ t: 1, i: 1 });
+    const feed = { position, listen: () => undefined } as unknown as ChangeFeed;
+    const watched = new WatchedScopes(new LiveScopes(feed, new ChangeHistory()), new Config());
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let number = 0; number < 10_000; number += 1) {
+      const eventId = Buffer.from(String(number).padStart(length, 'x')).toString();
+      watched.lease([{ eventId }]);
+      watched.keep(new CachedScope({ eventId }, new Timestamp({ t: 1, i: number }), []));
+    }
+    watched.expire(0);
+    collectGarbage();
+    expect(watched.bytes).toBeGreaterThan(0.9 * (process.memoryUsage().heapUsed - before));
+  },
+);
