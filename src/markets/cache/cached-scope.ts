@@ -74,6 +74,10 @@ export class CachedScope {
     return this.bodies.get(key) ?? keep(this.bodies, key, make());
   }
 
+  get hasAnswers(): boolean {
+    return this.answers.size + this.bodies.size > 0;
+  }
+
   /** Frees memory: answers and bodies can be made again. */
   forgetAnswers(): void {
     this.answers.clear();

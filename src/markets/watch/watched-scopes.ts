@@ -13,6 +13,8 @@ const LEASE_MS = 60_000;
 @Injectable()
 export class WatchedScopes implements ScopeOwner {
   private readonly watched = new Map<string, WatchedScope>();
+  /** Those that had answers when they were weighed, so that making room need not look at all. */
+  private readonly withAnswers = new Set<WatchedScope>();
   private readonly bytesMax: number;
   bytes = 0;
 
@@ -44,6 +46,7 @@ export class WatchedScopes implements ScopeOwner {
       watched.leasedUntil = leasedUntil;
       this.watched.delete(key);
       this.watched.set(key, watched);
+      this.withAnswers.delete(watched);
       this.weigh(watched);
       return watched;
     });
@@ -75,7 +78,7 @@ export class WatchedScopes implements ScopeOwner {
    * @returns whether there is room now
    */
   private makeRoom(): boolean {
-    for (const watched of this.watched.values()) {
+    for (const watched of this.withAnswers) {
       if (this.hasRoom) return true;
       this.live.get(watched.key)?.forgetAnswers();
       this.weigh(watched);
@@ -128,16 +131,21 @@ export class WatchedScopes implements ScopeOwner {
     return this.bytes <= this.bytesMax;
   }
 
-  private drop({ key, bytes }: WatchedScope): void {
+  private drop(watched: WatchedScope): void {
+    const { key, bytes } = watched;
     const live = this.live.get(key);
     this.bytes -= bytes;
     this.watched.delete(key);
+    this.withAnswers.delete(watched);
     if (live) this.live.release(live);
   }
 
   private weigh(watched: WatchedScope): void {
-    const bytes = this.live.get(watched.key)?.bytes ?? 0;
+    const live = this.live.get(watched.key);
+    const bytes = live?.bytes ?? 0;
     this.bytes += bytes - watched.bytes;
     watched.bytes = bytes;
+    if (live?.hasAnswers) this.withAnswers.add(watched);
+    else this.withAnswers.delete(watched);
   }
 }
