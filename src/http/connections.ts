@@ -12,7 +12,7 @@ const CHECKS = 15;
  * many bytes of a write the system has not taken yet.
  */
 export type HttpSocket = Socket & {
-  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
+  readonly parser?: { readonly incoming: IncomingMessage | null; onIncoming?: () => number } | null;
   readonly _httpMessage?: ServerResponse | null;
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
