@@ -1,6 +1,5 @@
 import type { RequestHandler, Response } from 'express';
 import type { ApiRequest } from './api-request.js';
-import type { HttpSocket } from './connections.js';
 import type { HttpLimits } from './http-limits.js';
 import { Admission, type RequestListener } from './overload/admission.js';
 import { isProbe } from './probe-paths.js';
@@ -9,12 +8,7 @@ import { overloaded, type Problem } from './problem.js';
 import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
 import { findRoute } from './routes.js';
-
-/** A connection that sends this many times more requests ahead than may wait is closed at once. */
-const CUT_OFF_AT = 100;
-
-/** Requests sent ahead that may wait on all connections together: each takes some 3 kB. */
-const AHEAD_MAX = 10_000;
+import { SentAhead } from './sent-ahead.js';
 
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
@@ -36,9 +30,7 @@ export interface HttpOptions {
 
 /** Serves probes at once, and other requests as admission lets them: of one connection one after the other. */
 export class IncomingRequests {
-  /** Requests on each connection that wait for the answer to an earlier one. */
-  private readonly pipelined = new WeakMap<HttpSocket, number>();
-  private ahead = 0;
+  private readonly sentAhead = new SentAhead(this.options.limits.pipelined);
   readonly admission = new Admission(
     this.options.limits,
     (...admitted) => this.begin(...admitted),
@@ -66,39 +58,18 @@ export class IncomingRequests {
 
   /** Waits for earlier answers on the connection. The first one too many is refused, and the connection closed. */
   private receiveLater(request: ApiRequest, response: Response): void {
-    const socket: HttpSocket = request.socket;
-    const count = this.pipelined.get(socket);
-    // A response without a socket is not told that its connection is closed.
-    if (count === undefined) socket.once('close', () => this.count(socket, 0));
-    if ((count ?? 0) >= this.options.limits.pipelined || this.ahead >= AHEAD_MAX) {
+    const { socket } = request;
+    if (!this.sentAhead.add(socket)) {
       response.shouldKeepAlive = false;
-      this.ignoreRest(socket);
       this.refuse(request, response);
       return;
     }
-    this.count(socket, (count ?? 0) + 1);
     response.once('socket', () => {
       if (socket.destroyed) return;
-      this.count(socket, (this.pipelined.get(socket) ?? 1) - 1);
+      this.sentAhead.remove(socket);
       request.startedAt = performance.now();
       this.admission.admit(request, response);
     });
-  }
-
-  private count(socket: HttpSocket, waiting: number): void {
-    this.ahead += waiting - (this.pipelined.get(socket) ?? 0);
-    this.pipelined.set(socket, waiting);
-  }
-
-  /** Nothing is made of what else comes on the connection: Node would keep all of it until that is closed. */
-  private ignoreRest(socket: HttpSocket): void {
-    if (!socket.parser) return;
-    let more = CUT_OFF_AT * this.options.limits.pipelined;
-    socket.parser.onIncoming = () => {
-      more -= 1;
-      if (more === 0) socket.destroy();
-      return 0;
-    };
   }
 
   /** Gives a request its id only now: that reads the query, which takes time and many times the memory of its text. */
