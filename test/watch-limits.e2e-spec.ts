@@ -90,6 +90,14 @@ const odd = (eventId: string) => ({
   _id: Decimal128.fromString(String(Math.random())),
 });
 
+async function changesIn(encoding: string, query: string) {
+  const headers = { 'X-API-Key': service.key, 'Accept-Encoding': encoding };
+  const answer = await fetch(`${service.url}/v1/markets/changes?${query}`, { headers });
+  const { data } = (await answer.json()) as { data: unknown };
+  const length = answer.headers.get('content-length');
+  return { data, length, encoding: answer.headers.get('content-encoding') ?? 'identity' };
+}
+
 async function isCut(): Promise<boolean> {
   const metrics = await impatient.app.get(Metrics).registry.metrics();
   return /streams_ended_total{reason="unread"} 1/.test(metrics);
@@ -100,6 +108,21 @@ const cursorAt = (eventId: string, secondsAhead: number) =>
     position: new Timestamp({ t: Math.floor(Date.now() / 1_000) + secondsAhead, i: 0 }),
     watchHash: new Watch([{ eventId }], {}, `${service.database.connection.name}.markets`).hash,
   });
+
+describe('an answer of megabytes', () => {
+  it.each(['gzip', 'br', 'identity'])(
+    'is whole in %s, and compressed as it is sent',
+    async (encoding) => {
+      const query = `eventId=${await anEvent(3, MIB)}`;
+      const plain = await changesIn('identity', query);
+      const coded = await changesIn(encoding, query);
+      expect(coded.data).toEqual(plain.data);
+      expect(coded.encoding).toBe(encoding);
+      // Its length is not known before its end.
+      expect(coded.length === null).toBe(encoding !== 'identity');
+    },
+  );
+});
 
 describe('a stream', () => {
   it('is never silent for long: `current` comes again, each with id and age', async () => {

@@ -1,5 +1,13 @@
 import { promisify } from 'node:util';
-import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib';
+import {
+  brotliCompress,
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  gzip,
+  gzipSync,
+} from 'node:zlib';
 import { ownBuffer } from './own-buffer.js';
 
 /** Smaller bodies are compressed at once, within 0.2 ms: handing them to another thread and back costs as much. */
@@ -18,6 +26,12 @@ const compressors = {
     atOnce: (body: Buffer) => gzipSync(body, GZIP),
     later: (body: Buffer) => promisify(gzip)(body, GZIP),
   },
+};
+
+/** Compress piece by piece. */
+export const compressing = {
+  br: () => createBrotliCompress(BROTLI),
+  gzip: () => createGzip(GZIP),
 };
 
 export type Compression = keyof typeof compressors;

@@ -1,14 +1,19 @@
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
-import { lengthOf, type Compression, type JsonBody } from './json-body.js';
+import { compressing, lengthOf, type Compression, type JsonBody } from './json-body.js';
 
 /** Smaller bodies are not worth the work. */
 const COMPRESS_FROM_BYTES = 1_024;
+
+/** Longer bodies are compressed as the client reads: many at a time would not fit into memory whole. */
+const COMPRESS_WHOLE_BYTES_MAX = 1_024 * 1_024;
 
 /** Longer lists of encodings are no browser's: parsing them takes milliseconds. */
 const ACCEPTED_LENGTH_MAX = 256;
@@ -63,6 +68,12 @@ export function sendBody(
   const encoding = negotiate(request, json);
   if (encoding === 'identity') return write(request, response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
+  if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
+    writeHead(request, response, encodedHeaders);
+    if (request.method === 'HEAD') return void response.end();
+    // A client that leaves in its midst is no failure, and a cut answer can't be mended.
+    return pipeline(Readable.from(json.parts), compressing[encoding](), response).catch(() => {});
+  }
   const body = json.compress(encoding);
   if (Buffer.isBuffer(body)) return write(request, response, [body], encodedHeaders);
   return body.then((done) => write(request, response, [done], encodedHeaders));
@@ -74,20 +85,18 @@ function write(
   parts: readonly Buffer[],
   headers: HeaderList,
 ): void {
-  response.writeHead(200, [
-    ...answerHeaderList(request),
-    ...headers,
-    'Content-Type',
-    'application/json; charset=utf-8',
-    'Content-Length',
-    String(lengthOf(parts)),
-  ]);
+  writeHead(request, response, [...headers, 'Content-Length', String(lengthOf(parts))]);
   if (request.method === 'HEAD') {
     response.end();
     return;
   }
   for (const part of parts.slice(0, -1)) response.write(part);
   response.end(parts.at(-1));
+}
+
+function writeHead(request: ApiRequest, response: Response, headers: HeaderList): void {
+  const type = ['Content-Type', 'application/json; charset=utf-8'];
+  response.writeHead(200, [...answerHeaderList(request), ...type, ...headers]);
 }
 
 function negotiate({ headers }: ApiRequest, { length }: JsonBody): Compression | 'identity' {
