@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
@@ -122,6 +125,30 @@ describe('an answer of megabytes', () => {
       expect(coded.length === null).toBe(encoding !== 'identity');
     },
   );
+});
+
+it('refuses a key that leaves many megabytes unread, until it has read them or left', async () => {
+  const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+  const unread: IncomingMessage[] = [];
+  const ask = async (key: string) => {
+    const headers = { 'X-API-Key': key };
+    const [answer] = (await once(
+      get(`${service.url}${path}`, { headers, agent: false }),
+      'response',
+    )) as [IncomingMessage];
+    unread.push(answer);
+    return answer.statusCode;
+  };
+  const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
+  await inTime(() => service.get(path));
+
+  const statuses = [];
+  for (let count = 0; count < 6; count += 1) statuses.push(await ask(service.key));
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 503]);
+  expect(await ask(other.key)).toBe(200);
+
+  for (const answer of unread) answer.destroy();
+  await until(async () => (await service.get(path)).status === 200);
 });
 
 describe('a stream', () => {

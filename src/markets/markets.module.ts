@@ -16,6 +16,7 @@ import { PastChanges } from './watch/past-changes.js';
 import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamTimes } from './watch/stream-times.js';
+import { UnsentAnswers } from './watch/unsent-answers.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchGroups } from './watch/watch-groups.js';
 import { WatchOpening } from './watch/watch-opening.js';
@@ -41,6 +42,7 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     ScopeReloader,
     StreamHub,
     StreamTimes,
+    UnsentAnswers,
     WatchGroups,
     WatchOpening,
     WatchedScopes,

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
 import { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
+import type { ApiRequest } from '../../http/api-request.js';
 import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
 import { groupOf, withGroups } from './group.js';
+import { UnsentAnswers } from './unsent-answers.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';
@@ -33,19 +36,28 @@ export class ChangesService {
     private readonly feed: ChangeFeed,
     private readonly groups: WatchGroups,
     private readonly database: Database,
+    private readonly unsent: UnsentAnswers,
   ) {}
 
   /**
    * The body of an answer.
-   * @throws Problem when there are too many markets, or neither memory nor MongoDB can answer (in time)
+   * @throws Problem when there are too many markets, too much is on its way to the key, or neither memory nor MongoDB
+   * can answer (in time)
    */
-  async answer(question: WatchQuestion): Promise<JsonBody> {
+  async answer(
+    question: WatchQuestion,
+    request: ApiRequest,
+    response: Response,
+  ): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);
+    this.unsent.checkRoom(request);
     const fromMemory = unavailable ? undefined : this.fromMemory(question);
     const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
-    return new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
+    const body = new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
+    this.unsent.add(request, response, body.length);
+    return body;
   }
 
   /** @returns undefined when the feed fell behind, or a scope was lost, since the opening */

@@ -55,7 +55,8 @@ export class WatchController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const body = await this.changes.answer(await this.accept(request, query, query.since));
+    const question = await this.accept(request, query, query.since);
+    const body = await this.changes.answer(question, request, response);
     await sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
   }
 

@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import type { ApiRequest } from '../../http/api-request.js';
+import { overloaded } from '../../http/problem.js';
+
+/** Bytes of answers that may be on their way to one key: they stay in memory until the client has read them. */
+const UNSENT_MAX = 64 * 1024 * 1024;
+
+/** Counts what is on its way to each key, so that no caller fills memory with large answers that are not read. */
+@Injectable()
+export class UnsentAnswers {
+  private readonly byKey = new Map<string | undefined, number>();
+
+  /**
+   * To be called before an answer is made, which alone takes time and memory.
+   * @throws Problem `overloaded` when too much is on its way to the key
+   */
+  checkRoom({ apiKey }: ApiRequest): void {
+    if ((this.byKey.get(apiKey?.id) ?? 0) >= UNSENT_MAX) throw overloaded();
+  }
+
+  /** Counts an answer until it is sent, or its client has left. */
+  add({ apiKey }: ApiRequest, response: Response, bytes: number): void {
+    if (response.destroyed) return;
+    this.change(apiKey?.id, bytes);
+    response.once('close', () => this.change(apiKey?.id, -bytes));
+  }
+
+  private change(key: string | undefined, bytes: number): void {
+    const unsent = (this.byKey.get(key) ?? 0) + bytes;
+    if (unsent > 0) this.byKey.set(key, unsent);
+    else this.byKey.delete(key);
+  }
+}
