@@ -19,7 +19,8 @@ beforeEach(async () => {
   received = [];
   closed = new Set();
   incoming = new IncomingRequests(() => undefined, {
-    limits: { ...HTTP_LIMITS, inFlight: 1 },
+    // Nobody waits too long, however slow the machine is.
+    limits: { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 10_000 },
     observer: { closed: (request) => void closed.add(request), refused: () => undefined },
     cors: undefined,
   });
