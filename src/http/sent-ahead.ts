@@ -36,7 +36,7 @@ export class SentAhead {
     this.waiting.set(socket, waiting);
   }
 
-  /** Node would make a request and a response of each piece that comes, and keep both until the connection is closed. */
+  /** Node would make a request and a response of each piece that comes, and keep both until the connection ends. */
   private ignoreRest(socket: HttpSocket): void {
     if (!socket.parser) return;
     let ignored = 0;

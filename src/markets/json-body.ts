@@ -28,7 +28,7 @@ const compressors = {
   },
 };
 
-/** Compress piece by piece. */
+/** Streams that compress piece by piece. */
 export const compressing = {
   br: () => createBrotliCompress(BROTLI),
   gzip: () => createGzip(GZIP),
