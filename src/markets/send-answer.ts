@@ -1,38 +1,17 @@
 import type { Response } from 'express';
-import { LRUCache } from 'lru-cache';
-import Negotiator from 'negotiator';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
-import { compressing, lengthOf, type Compression, type JsonBody } from './json-body.js';
-
-/** Smaller bodies are not worth the work. */
-const COMPRESS_FROM_BYTES = 1_024;
+import { chooseEncoding } from './choose-encoding.js';
+import { compressing, lengthOf, type JsonBody } from './json-body.js';
 
 /** Longer bodies are compressed as the client reads: many at a time would not fit into memory whole. */
 const COMPRESS_WHOLE_BYTES_MAX = 1_024 * 1_024;
 
-/** Longer lists of encodings are no browser's: parsing them takes milliseconds. */
-const ACCEPTED_LENGTH_MAX = 256;
-
 const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
-
-/** The order of encodings that a client accepts equally: most clients name gzip first without preferring it. */
-const PREFERRED: readonly Compression[] = ['br', 'gzip'];
-
-/** The types of the package lack this option. */
-type WithPreference = Negotiator & {
-  encoding(
-    available: readonly string[],
-    options: { preferred: readonly string[] },
-  ): string | undefined;
-};
-
-/** By `Accept-Encoding`, of which few different values are ever sent. */
-const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
 /** `Vary` is set already where CORS is set up, which makes the answer depend on the origin, too. */
 function varyOf(response: Response): string {
@@ -65,7 +44,7 @@ export function sendBody(
   json: JsonBody,
   headers: HeaderList,
 ): void | Promise<void> {
-  const encoding = negotiate(request, json);
+  const encoding = chooseEncoding(request, json);
   if (encoding === 'identity') return write(request, response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
   if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
@@ -97,20 +76,6 @@ function write(
 function writeHead(request: ApiRequest, response: Response, headers: HeaderList): void {
   const type = ['Content-Type', 'application/json; charset=utf-8'];
   response.writeHead(200, [...answerHeaderList(request), ...type, ...headers]);
-}
-
-function negotiate({ headers }: ApiRequest, { length }: JsonBody): Compression | 'identity' {
-  const accepted = headers['accept-encoding'];
-  if (length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
-    return 'identity';
-  }
-  const known = choices.get(accepted);
-  if (known) return known;
-  const negotiator = new Negotiator({ headers }) as WithPreference;
-  const preferred = negotiator.encoding([...PREFERRED, 'identity'], { preferred: PREFERRED });
-  const choice = (preferred as Compression | undefined) ?? 'identity';
-  choices.set(accepted, choice);
-  return choice;
 }
 
 /** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. No tag holds a quotation mark, and ours no comma. */
