@@ -19,8 +19,8 @@ beforeEach(async () => {
   received = [];
   closed = new Set();
   incoming = new IncomingRequests(() => undefined, {
-    // Nobody waits too long, however slow the machine is.
-    limits: { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 10_000 },
+    // Nobody is refused for waiting too long, however slow the machine is.
+    limits: { ...HTTP_LIMITS, inFlight: 1, queueMin: HTTP_LIMITS.queueMax, longestWaitMs: 10_000 },
     observer: { closed: (request) => void closed.add(request), refused: () => undefined },
     cors: undefined,
   });
