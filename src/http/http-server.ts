@@ -78,12 +78,14 @@ export class HttpServerAdapter extends ExpressAdapter {
     const refusals = new SocketRefusals(this.httpOptions.observer);
     const receive = (request: ApiRequest, response: Response) => {
       request.fromOperator = fromOperator;
-      const next = () => {
+      if (request.headers['transfer-encoding'] === undefined) {
+        this.incoming.receive(request, response);
+        return;
+      }
+      // Node first emits such a request, and then may find that its coding leaves its end unknown.
+      process.nextTick(() => {
         if (!refusals.refuses(request)) this.incoming.receive(request, response);
-      };
-      // Node first emits such a request, and then finds that its coding leaves its end unknown.
-      if (request.headers['transfer-encoding'] === undefined) next();
-      else process.nextTick(next);
+      });
     };
     const server = createServer({ ...SERVER_OPTIONS, ...this.messages });
     // Above a count Node drops headers without an error, a second key among them. The size bounds them already.

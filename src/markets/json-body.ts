@@ -17,21 +17,17 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } };
 const GZIP = { level: 1 };
 
 /** Fast levels: most answers change before the bytes that a slow level saves would pay for it. */
-const compressors = {
+export const compressors = {
   br: {
     atOnce: (body: Buffer) => brotliCompressSync(body, BROTLI),
     later: (body: Buffer) => promisify(brotliCompress)(body, BROTLI),
+    pieceByPiece: () => createBrotliCompress(BROTLI),
   },
   gzip: {
     atOnce: (body: Buffer) => gzipSync(body, GZIP),
     later: (body: Buffer) => promisify(gzip)(body, GZIP),
+    pieceByPiece: () => createGzip(GZIP),
   },
-};
-
-/** Streams that compress piece by piece. */
-export const compressing = {
-  br: () => createBrotliCompress(BROTLI),
-  gzip: () => createGzip(GZIP),
 };
 
 export type Compression = keyof typeof compressors;

@@ -6,7 +6,7 @@ import { API_KEY_HEADER } from '../http/credentials.js';
 import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
 import { chooseEncoding } from './choose-encoding.js';
-import { compressing, lengthOf, type JsonBody } from './json-body.js';
+import { compressors, lengthOf, type JsonBody } from './json-body.js';
 
 /** Longer bodies are compressed as the client reads: many at a time would not fit into memory whole. */
 const COMPRESS_WHOLE_BYTES_MAX = 1_024 * 1_024;
@@ -51,7 +51,8 @@ export function sendBody(
     writeHead(request, response, encodedHeaders);
     if (request.method === 'HEAD') return void response.end();
     // A client that leaves in its midst is no failure, and a cut answer can't be mended.
-    return pipeline(Readable.from(json.parts), compressing[encoding](), response).catch(() => {});
+    const compressor = compressors[encoding].pieceByPiece();
+    return pipeline(Readable.from(json.parts), compressor, response).catch(() => {});
   }
   const body = json.compress(encoding);
   if (Buffer.isBuffer(body)) return write(request, response, [body], encodedHeaders);
