@@ -10,11 +10,17 @@ import { Watch } from './watch.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-it('keeps no scope that nobody wants any more when it has been loaded', () => {
-  const position = new Timestamp({ t: 1, i: 1 });
+const position = new Timestamp({ t: 1, i: 1 });
+
+/** What watches keep, of a feed that has told everything up to `position`. */
+function nothingWatched(config: Partial<Config> = {}) {
   const feed = { position, listen: () => undefined } as unknown as ChangeFeed;
   const live = new LiveScopes(feed, new ChangeHistory());
-  const watched = new WatchedScopes(live, new Config());
+  return { live, watched: new WatchedScopes(live, { ...new Config(), ...config }) };
+}
+
+it('keeps no scope that nobody wants any more when it has been loaded', () => {
+  const { live, watched } = nothingWatched();
   const [wanted, unwanted] = ['a', 'b'].map(
     (eventId) => new CachedScope({ eventId }, position, []),
   ) as [CachedScope, CachedScope];
@@ -41,9 +47,7 @@ it('is all there only once the feed has told what was read: else it would be of 
 it.each([4, 256])(
   'weighs events without a market as what they take, with ids of %d characters',
   (length) => {
-    const position = new Timestamp({ t: 1, i: 1 });
-    const feed = { position, listen: () => undefined } as unknown as ChangeFeed;
-    const watched = new WatchedScopes(new LiveScopes(feed, new ChangeHistory()), new Config());
+    const { watched } = nothingWatched();
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
     for (let number = 0; number < 10_000; number += 1) {
@@ -58,10 +62,7 @@ it.each([4, 256])(
 );
 
 it('makes room without looking at all that is watched', () => {
-  const position = new Timestamp({ t: 1, i: 1 });
-  const feed = { position, listen: () => undefined } as unknown as ChangeFeed;
-  const live = new LiveScopes(feed, new ChangeHistory());
-  const watched = new WatchedScopes(live, { ...new Config(), watchMaxMb: 1 });
+  const { live, watched } = nothingWatched({ watchMaxMb: 1 });
   const ask = (eventId: string) => {
     const watch = new Watch([{ eventId }], {});
     watched.lease(watch.scopes);
