@@ -127,28 +127,46 @@ describe('an answer of megabytes', () => {
   );
 });
 
-it('refuses a key that leaves many megabytes unread, until it has read them or left', async () => {
-  const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+describe('a key that leaves many megabytes unread', () => {
   const unread: IncomingMessage[] = [];
-  const ask = async (key: string) => {
+  /** The status of an answer whose body nobody reads. */
+  const ask = async (path: string, key = service.key) => {
     const headers = { 'X-API-Key': key };
-    const [answer] = (await once(
-      get(`${service.url}${path}`, { headers, agent: false }),
-      'response',
-    )) as [IncomingMessage];
+    const request = get(`${service.url}${path}`, { headers, agent: false });
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
     unread.push(answer);
     return answer.statusCode;
   };
-  const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
-  await inTime(() => service.get(path));
+  const leave = () => {
+    for (const answer of unread.splice(0)) answer.destroy();
+  };
+  afterEach(leave);
 
-  const statuses = [];
-  for (let count = 0; count < 6; count += 1) statuses.push(await ask(service.key));
-  expect(statuses).toEqual([200, 200, 200, 200, 200, 503]);
-  expect(await ask(other.key)).toBe(200);
+  it('is refused until it has read them or left', async () => {
+    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
+    await inTime(() => service.get(path));
 
-  for (const answer of unread) answer.destroy();
-  await until(async () => (await service.get(path)).status === 200);
+    const statuses = [];
+    for (let count = 0; count < 6; count += 1) statuses.push(await ask(path));
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 503]);
+    expect(await ask(path, other.key)).toBe(200);
+
+    leave();
+    await until(async () => (await service.get(path)).status === 200);
+  });
+
+  it('is refused where it asks for the last ones together, and MongoDB answers', async () => {
+    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    await inTime(() => service.get(path));
+    for (let count = 0; count < 4; count += 1) await ask(path);
+
+    // Only MongoDB knows such an id.
+    const together = [1, 2, 3].map(() => ask(`${path}&eventId=%EF%BF%BD`));
+    const statuses = await Promise.all(together);
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
+    expect([200, 503, 504]).toEqual(expect.arrayContaining(statuses));
+  });
 });
 
 describe('a stream', () => {

@@ -19,9 +19,14 @@ export class UnsentAnswers {
     if ((this.byKey.get(apiKey?.id) ?? 0) >= UNSENT_MAX) throw overloaded();
   }
 
-  /** Counts an answer until it is sent, or its client has left. */
-  add({ apiKey }: ApiRequest, response: Response, bytes: number): void {
+  /**
+   * Counts an answer until it is sent, or its client has left.
+   * @throws Problem `overloaded` when answers that were made meanwhile have taken the room
+   */
+  add(request: ApiRequest, response: Response, bytes: number): void {
+    this.checkRoom(request);
     if (response.destroyed) return;
+    const { apiKey } = request;
     this.change(apiKey?.id, bytes);
     response.once('close', () => this.change(apiKey?.id, -bytes));
   }
