@@ -17,7 +17,7 @@ import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
-import { monitored } from './mongo-commands.js';
+import { commandsDuring, monitored } from './mongo-commands.js';
 import { inTime, until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
@@ -95,7 +95,8 @@ const odd = (eventId: string) => ({
 
 async function changesIn(encoding: string, query: string) {
   const headers = { 'X-API-Key': service.key, 'Accept-Encoding': encoding };
-  const answer = await fetch(`${service.url}/v1/markets/changes?${query}`, { headers });
+  const ask = () => fetch(`${service.url}/v1/markets/changes?${query}`, { headers });
+  const answer = await inTime(ask);
   const { data } = (await answer.json()) as { data: unknown };
   const length = answer.headers.get('content-length');
   return { data, length, encoding: answer.headers.get('content-encoding') ?? 'identity' };
@@ -124,6 +125,24 @@ describe('an answer of megabytes', () => {
       // Its length is not known before its end.
       expect(coded.length === null).toBe(encoding !== 'identity');
     },
+  );
+});
+
+it('many events are loaded ten at a time, by replies that hold up nobody for long', async () => {
+  const ids = await Promise.all(Array.from({ length: 11 }, () => anEvent(210)));
+  const path = `/v1/markets/changes?${ids.map((id) => `eventId=${id}`).join('&')}`;
+  // While the feed is late on a busy machine, MongoDB answers with all of them at once.
+  const current = jest.spyOn(ChangeFeed.prototype, 'isCurrent', 'get').mockReturnValue(true);
+  const commands = await commandsDuring(service.database.connection, () =>
+    inTime(() => service.get(path)),
+  );
+  current.mockRestore();
+  const loads = commands.map(({ command }) => command).filter(({ filter }) => filter?.$or);
+  expect(loads.map(({ filter }) => filter.$or.length)).toEqual(expect.arrayContaining([10, 1]));
+  expect(Math.max(...loads.map(({ filter }) => filter.$or.length))).toBe(10);
+  expect(Math.max(...loads.map(({ batchSize }) => batchSize))).toBe(2_001);
+  expect(commands.map(({ command }) => command)).toContainEqual(
+    expect.objectContaining({ collection: 'markets', batchSize: 1_000 }),
   );
 });
 

@@ -11,6 +11,9 @@ const PASSES_MAX = 4;
 /** The most documents of a short pass: after 1,000 index entries MongoDB always lets writers in. */
 const SHORT_MAX = 500;
 
+/** The most documents of a further reply: to decode 16 MB of them would hold up every other request. */
+const BATCH_MAX = 1_000;
+
 type CommandOptions = typeof DECODING & {
   readonly session: ClientSession;
   readonly readPreference: ReadPreference;
@@ -92,7 +95,7 @@ export class ReadAttempt {
     let cursor = first;
     try {
       while (isOpen(cursor)) {
-        ({ cursor } = await this.send(getMoreOf(cursor)));
+        ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
         rows.push(...cursor['nextBatch']);
       }
       return rows;

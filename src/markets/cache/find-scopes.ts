@@ -17,6 +17,6 @@ export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
     limit,
-    batchSize: limit,
+    batchSize: Math.min(limit, MARKETS_MAX + 1),
   };
 }

@@ -10,7 +10,11 @@ import { ScopeLoader } from './scope-loader.js';
 const position = new Timestamp({ t: 1, i: 1 });
 
 /** What becomes of scopes while MongoDB answers so, and which of them are kept. */
-async function load(scopes: readonly Scope[], answer: (command: Document) => Document) {
+async function load(
+  scopes: readonly Scope[],
+  answer: (command: Document) => Document,
+  whenKept: (loader: ScopeLoader) => void = () => undefined,
+) {
   const attempt = {
     command: async (command: Document) => answer(command),
     killCursor: () => undefined,
@@ -20,7 +24,7 @@ async function load(scopes: readonly Scope[], answer: (command: Document) => Doc
     operation(attempt as unknown as ReadAttempt);
   const feed = { position, listen: () => undefined, waitFor: async () => false };
   const loader = new ScopeLoader({ read } as unknown as Database, feed as unknown as ChangeFeed);
-  const keep = jest.fn();
+  const keep = jest.fn(() => whenKept(loader));
   const bounds = { budgetMs: 400, inOneReply: false };
   const loaded = await loader.load(scopes, bounds, keep);
   return { loaded: [...loaded.values()], keep };
@@ -43,4 +47,14 @@ it('keeps no scope of which markets may be missing, since another has too many',
   });
   expect(loaded.map(({ unfit }) => unfit)).toEqual(['too large', 'too large']);
   expect(keep).not.toHaveBeenCalled();
+});
+
+it('keeps no scope after a break of the feed, though it has kept one of the same read before', async () => {
+  const { loaded, keep } = await load(
+    [{ eventId: 'one' }, { eventId: 'two' }],
+    () => ({ cursor: { id: 0, atClusterTime: position, firstBatch: [] } }),
+    (loader) => loader.forgetAll(),
+  );
+  expect(loaded.map(({ unfit }) => unfit)).toEqual([undefined, 'outdated']);
+  expect(keep).toHaveBeenCalledTimes(1);
 });

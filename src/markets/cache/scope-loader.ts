@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Document } from 'mongodb';
+import { setImmediate } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { MARKETS } from '../../common/collections.js';
@@ -61,8 +62,10 @@ export class ScopeLoader implements ChangeListener {
       const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
       // The collection may have been dropped since `asOf`: at `missingAt` the feed has told that.
       const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
-      const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
       for (const scope of scopes) {
+        // Other requests are answered between two scopes: fifty may take a second.
+        if (loaded.size > 0) await setImmediate();
+        const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
         const key = scopeKey(scope);
         const own = documents.get(key) ?? [];
         const made = isWhole ? makeScope(scope, own, asOf, meanwhile) : 'too large';

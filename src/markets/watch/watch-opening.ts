@@ -13,6 +13,9 @@ import { WatchedScopes } from './watched-scopes.js';
 /** How often scopes are loaded, when changes that can't be followed make each load outdated. */
 const LOADS_MAX = 3;
 
+/** Those that were loaded stay, so that a client who asks again gets further when there was no time for all. */
+const LOADED_TOGETHER = 10;
+
 /** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
 @Injectable()
 export class WatchOpening {
@@ -44,11 +47,14 @@ export class WatchOpening {
         checkSizes(scopes, (key) => this.watched.get(key)?.length);
         return this.waitForAll(question);
       }
-      const bounds = { budgetMs: question.readMs, inOneReply: false };
-      const loaded = await this.loader.load(missing, bounds, (made) => this.watched.keep(made));
-      checkSizes(missing, (key) => loaded.get(key)?.count);
-      if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered'))
-        return changesUnavailable('unordered');
+      for (let start = 0; start < missing.length; start += LOADED_TOGETHER) {
+        const bounds = { budgetMs: question.readMs, inOneReply: false };
+        const next = missing.slice(start, start + LOADED_TOGETHER);
+        const loaded = await this.loader.load(next, bounds, (made) => this.watched.keep(made));
+        checkSizes(scopes, (key) => loaded.get(key)?.count ?? this.watched.get(key)?.length);
+        if ([...loaded.values()].some(({ unfit }) => unfit === 'unordered'))
+          return changesUnavailable('unordered');
+      }
     }
     return changesUnavailable('outdated');
   }
