@@ -104,6 +104,13 @@ describe('GET /openapi.json', () => {
     expect(body.data[0].changed.length).toBeGreaterThan(0);
   });
 
+  it('shows cursors that can be asked with', async () => {
+    const shown = [...JSON.stringify(document).matchAll(/AW[\w-]{26}/g)].map(([cursor]) => cursor);
+    expect(shown).toHaveLength(2);
+    for (const since of shown)
+      await service.get(`/v1/markets/changes?fixtureId=demo-fixture-1&since=${since}`).expect(200);
+  });
+
   it('describes every schema property, with an example that its schema allows', () => {
     const validator = new OpenApiValidator(document);
     const schemas = Object.entries(document.components?.schemas ?? {});

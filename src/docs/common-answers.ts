@@ -12,7 +12,7 @@ const COUNTED = ['200', '304', '400', '429'];
 
 const REQUEST_ID = {
   ...textHeader(
-    "The request's own id if it was sane, else a new one; it is in the log, too.",
+    "The request's own id if it is up to 64 letters, digits and `_.:-`, else a new one. It is in the log, too.",
     EXAMPLE_REQUEST_ID,
   ),
   required: true,

@@ -194,11 +194,11 @@ export type ChangesMeta = {
 
 export type Changes = {
     /**
-     * One group for each id with news, in the order asked; without `since` for each.
+     * One group for each id with news, in the order asked; without `since`, one for each id.
      */
     data: Array<ChangesGroup>;
     /**
-     * How far this is.
+     * Where to go on from, and how old the answer may be.
      */
     meta: ChangesMeta;
 };
@@ -600,7 +600,7 @@ export type StreamChangesData = {
     body?: never;
     headers?: {
         /**
-         * As `since`, before which it goes; browsers send it by themselves: the `cursor` (or the `id` of an event) of an earlier answer to the same question.
+         * As `since`, and wins over it; browsers send it by themselves: the `cursor` (or the `id` of an event) of an earlier answer to the same question.
          */
         'Last-Event-ID'?: string;
     };
@@ -697,7 +697,7 @@ export type StreamChangesError = StreamChangesErrors[keyof StreamChangesErrors];
 
 export type StreamChangesResponses = {
     /**
-     * Events `changes`, `current`, `late` and `end`, without end.
+     * Events `changes`, `current` and `late`; the last one is `end`.
      */
     200: string;
 };

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ApiField } from '../../http/api-field.decorator.js';
 import { Market } from '../market.schema.js';
 
-const CURSOR = 'AWkgAAsAAAACa1n_eYwNMBTF7vmQ';
+export const EXAMPLE_CURSOR = 'AWkgAAsAAAACa1n_eYwNMBSqiFG5';
 
 /** What is new under one id. */
 export class ChangesGroup {
@@ -35,7 +35,7 @@ export class ChangesGroup {
 }
 
 export class ChangesMeta {
-  @ApiField('Opaque: ask with it as `since` for what is new from here on.', CURSOR, {
+  @ApiField('Opaque: ask with it as `since` for what is new from here on.', EXAMPLE_CURSOR, {
     maxLength: 256,
   })
   readonly cursor!: string;
@@ -52,11 +52,15 @@ export class ChangesMeta {
 /** What is new of a watch, all of one moment. */
 export class Changes {
   @ApiProperty({
-    description: 'One group for each id with news, in the order asked; without `since` for each.',
+    description:
+      'One group for each id with news, in the order asked; without `since`, one for each id.',
     type: [ChangesGroup],
   })
   readonly data!: ChangesGroup[];
 
-  @ApiProperty({ description: 'How far this is.', type: ChangesMeta })
+  @ApiProperty({
+    description: 'Where to go on from, and how old the answer may be.',
+    type: ChangesMeta,
+  })
   readonly meta!: ChangesMeta;
 }

@@ -72,7 +72,7 @@ export class StreamQuery extends WatchQuery {
 
   @HeaderText({
     name: 'Last-Event-ID',
-    description: `As \`since\`, before which it goes; browsers send it by themselves: ${CURSOR}.`,
+    description: `As \`since\`, and wins over it; browsers send it by themselves: ${CURSOR}.`,
   })
   @IsCursor()
   readonly lastEventId?: string;

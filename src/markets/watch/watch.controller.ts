@@ -8,7 +8,7 @@ import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
 import type { ApiRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
-import { Changes } from './changes.dto.js';
+import { Changes, EXAMPLE_CURSOR } from './changes.dto.js';
 import { ChangesService } from './changes.service.js';
 import { readCursor } from './cursor.js';
 import { StreamHub } from './stream-hub.js';
@@ -20,12 +20,12 @@ const EVENTS = `event: changes
 data: {"data":[{"fixtureId":"demo-fixture-1","reset":true,"changed":[],"removed":[]}]}
 
 event: current
-id: AWkgAAsAAAACa1n_eYwNMBTF7vmQ
+id: ${EXAMPLE_CURSOR}
 data: {"ageMs":8}
 `;
 
 const cacheControl = (value: string) => ({
-  'Cache-Control': textHeader('Each answer is of its moment.', value),
+  'Cache-Control': textHeader('It is true for a moment only: not to be stored.', value),
 });
 
 @ApiTags('Markets')
@@ -42,7 +42,7 @@ export class WatchController {
   @ApiOperation({
     summary: 'List the markets of many ids, or only what is new since a cursor',
     description:
-      'Counts as one request for every ten ids begun. On `reset` drop what you have of that id, put `changed` by `_id`, delete `removed`.',
+      'Counts as one request for up to ten ids, as two for up to twenty, and so on. On `reset` drop what you have of that id, put `changed` by `_id`, delete `removed`.',
   })
   @ApiOkResponse({
     description: 'What is new, all of one moment.',
@@ -64,11 +64,11 @@ export class WatchController {
   @ApiOperation({
     summary: 'Stream what changes, as server-sent events',
     description:
-      'First a snapshot, or what is new since the cursor; `current` says that it is whole. Then `changes` as they happen. The `data` of `changes` holds groups as in `/v1/markets/changes`. Opening counts as one request for every ten ids begun.',
+      'First a snapshot, or what is new since the cursor; `current` says that it is whole. Then `changes` as they happen. The last event is `end`, whose `reason` is `draining`, `age`, `late`, `size` or `key`. The `data` of `changes` holds groups as in `/v1/markets/changes`. Opening counts as `/v1/markets/changes` does.',
   })
   @ApiProduces('text/event-stream')
   @ApiOkResponse({
-    description: 'Events `changes`, `current`, `late` and `end`, without end.',
+    description: 'Events `changes`, `current` and `late`; the last one is `end`.',
     content: { 'text/event-stream': { schema: { type: 'string', example: EVENTS } } },
     headers: cacheControl('private, no-store, no-transform'),
   })
