@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import { demoMarkets } from '../src/demo/demo-markets.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { PackedClient } from './packed-client.js';
@@ -394,4 +395,15 @@ it.each([
   const { url, key } = service;
   const env = { MARKETS_URL: url, MARKETS_KEY: key, FIXTURE: fixtureId, SECONDS: '3' };
   expect(await packed.runExample(name, env)).toMatch(printed);
+});
+
+it('the README shows what an example prints on the demo markets', async () => {
+  const fixtureId = 'demo-fixture-1';
+  const ofFixture = demoMarkets().filter((market) => market.fixtureId === fixtureId);
+  await store(service.database.connection, ...ofFixture);
+  const env = { MARKETS_URL: service.url, MARKETS_KEY: service.key, FIXTURE: fixtureId };
+  const printed = await packed.runExample('compare-providers.js', env);
+  expect(await readFile('clients/typescript/README.md', 'utf8')).toContain(
+    `$ node examples/compare-providers.js\n${printed}`,
+  );
 });
