@@ -49,14 +49,14 @@ export class Config {
   /** Whether collections and indexes are made at start. */
   @Env('DB_INIT', boolean) readonly dbInit: boolean = true;
 
-  /** Requests per minute and key, for keys without a limit of their own; 0: none. */
+  /** Requests per minute and key, for keys without a limit of their own; 0: no limit. */
   @Env('RATE_LIMIT_PER_MINUTE', wholeNumber(0, 1_000_000_000))
   readonly rateLimitPerMinute: number = 600;
 
   /** Redis that the replicas count requests in together (redis:// or rediss://). Unset: each counts its own. */
   @Env('REDIS_URL', redisUrl) readonly redisUrl: string | undefined = undefined;
 
-  /** Refused keys per minute and client address, before it has to wait; 0: no limit. */
+  /** Refused keys per minute from an address, before that address has to wait; 0: no limit. */
   @Env('AUTH_FAILURES_PER_MINUTE', wholeNumber(0, 1_000_000_000))
   readonly authFailuresPerMinute: number = 600;
 
