@@ -40,7 +40,7 @@ type Ask<T> = (after?: Timestamp) => Promise<T>;
 /** Runs reads within their time, tries again where that can help, and never answers with outdated data. */
 export class BoundedReads {
   private readonly logger = new Logger('Database');
-  private readonly refusals = new LogThrottle(1_000);
+  private readonly refusals = new LogThrottle();
   private readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
 
   constructor(

@@ -9,16 +9,13 @@ import { STREAM_PATH } from '../http/routes.js';
 import type { Metrics } from './metrics.js';
 import { outcomeOf, refusalOf, type RequestOutcome } from './request-outcome.js';
 
-/** Warnings that every request of an outage or overload would give come this often. Milliseconds. */
-const WARN_EVERY_MS = 1_000;
-
 /**
  * Counts and logs each request once. What clients do wrong is no error; what we fail at is logged where it is found,
  * and an outage warned of here.
  */
 export class RequestLog implements RequestObserver {
-  private readonly failures = new LogThrottle(WARN_EVERY_MS);
-  private readonly refusals = new LogThrottle(WARN_EVERY_MS);
+  private readonly failures = new LogThrottle();
+  private readonly refusals = new LogThrottle();
 
   constructor(
     private readonly logger: Logger,
