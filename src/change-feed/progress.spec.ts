@@ -29,6 +29,13 @@ describe('Progress', () => {
     expect(progress.ageMs(at(1_000))).toBe(100);
   });
 
+  it('is as old as the last question of all that it has caught up with', () => {
+    const progress = new Progress();
+    for (const seconds of [7, 8, 9]) progress.mark(written(seconds), at(100 * seconds));
+    progress.reached(written(8), written(8));
+    expect(progress.ageMs(at(1_000))).toBe(200);
+  });
+
   it('waits for no time that never became a write', () => {
     const progress = new Progress();
     progress.mark(written(9), at(900));

@@ -75,7 +75,8 @@ export class Progress {
    */
   get majorityLagMs(): number {
     if (!this.answeredAt) return 0;
-    const committedAsOf = this.lastMarkUpTo(this.committed)?.at ?? this.toldAsOf;
+    const isCommitted = ({ clusterTime }: Mark) => this.committed?.greaterThanOrEqual(clusterTime);
+    const committedAsOf = this.marks.findLast(isCommitted)?.at ?? this.toldAsOf;
     return committedAsOf ? elapsedMs(committedAsOf, this.answeredAt) : Infinity;
   }
 
@@ -87,15 +88,9 @@ export class Progress {
   }
 
   private dropReachedMarks(): void {
-    const last = this.lastMarkUpTo(this.told);
-    if (!last) return;
-    this.toldAsOf = last.at;
-    this.marks.splice(0, this.marks.indexOf(last) + 1);
-  }
-
-  private lastMarkUpTo(clusterTime: Timestamp | undefined): Mark | undefined {
-    if (!clusterTime) return undefined;
-    return this.marks.findLast((mark) => mark.clusterTime.lessThanOrEqual(clusterTime));
+    while (this.told && this.marks[0]?.clusterTime.lessThanOrEqual(this.told)) {
+      this.toldAsOf = this.marks.shift()?.at;
+    }
   }
 
   private lateBecause(answeredAt: Moment, now: Moment): LateReason {
