@@ -26,7 +26,7 @@ const SILENT_MAX_MS = 1_500;
 const WITHIN_S = HEARD_KEPT_MS / 1_000;
 
 interface Mark {
-  readonly clusterTime: ClusterTime;
+  readonly clusterTime: Timestamp;
   /** Monotonic time at which it was heard. */
   readonly heardAt: number;
 }
@@ -36,6 +36,8 @@ interface Mark {
  * answer and each heartbeat, and since when it is known. Reads that may fall behind are measured by it.
  */
 export class ReadAfterTime {
+  /** The newest time of all, with its signature, without which servers don't accept it. */
+  newest: ClusterTime | undefined;
   private marks: Mark[] = [];
   private lastHeardAt = -Infinity;
   /** Times that were heard before this may have been old: they came before a gap, or from too few servers. */
@@ -44,15 +46,16 @@ export class ReadAfterTime {
   private unwritten: { readonly after: Timestamp; readonly upTo: Timestamp } | undefined;
 
   /** Some server has told this time; none in the answers of a standalone server. */
-  advance(clusterTime: ClusterTime | undefined): void {
-    if (!clusterTime) return;
+  advance(heard: ClusterTime | undefined): void {
+    if (!heard) return;
     const now = performance.now();
     if (now - this.lastHeardAt > SILENT_MAX_MS) this.beginAnew();
     this.lastHeardAt = now;
-    const last = this.marks.at(-1);
-    if (last && !clusterTime.clusterTime.greaterThan(last.clusterTime.clusterTime)) return;
+    const { clusterTime } = heard;
+    if (this.newest && !clusterTime.greaterThan(this.newest.clusterTime)) return;
+    this.newest = heard;
     const before = this.marks.at(-2);
-    if (last && before && now - before.heardAt < APART_MS) this.marks.pop();
+    if (before && now - before.heardAt < APART_MS) this.marks.pop();
     this.marks.push({ clusterTime, heardAt: now });
     while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
   }
@@ -63,8 +66,7 @@ export class ReadAfterTime {
    */
   wrote(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
-    const upTo = this.marks.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime
-      .clusterTime;
+    const upTo = this.marks.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime;
     this.unwritten = upTo?.greaterThan(newestWrite) ? { after: newestWrite, upTo } : undefined;
   }
 
@@ -73,15 +75,10 @@ export class ReadAfterTime {
     this.knownSince = performance.now();
   }
 
-  /** The newest time of all, with its signature, without which servers don't accept it. */
-  get newest(): ClusterTime | undefined {
-    return this.marks.at(-1)?.clusterTime;
-  }
-
   /** The newest time that was known at a recent moment of the monotonic clock; if none was, the newest of all. */
   knownAt(at: number): Timestamp | undefined {
     const earlier = this.marks.findLast(({ heardAt }) => heardAt <= at && at >= this.knownSince);
-    return (earlier ?? this.marks.at(-1))?.clusterTime.clusterTime;
+    return (earlier ?? this.marks.at(-1))?.clusterTime;
   }
 
   /**
@@ -98,7 +95,7 @@ export class ReadAfterTime {
     const now = performance.now();
     if (!last || !newestOnSecondaries || now - this.lastHeardAt > SILENT_MAX_MS)
       throw unavailable();
-    const newest = last.clusterTime.clusterTime;
+    const newest = last.clusterTime;
     const behindS = newest.t - newestOnSecondaries.t;
     const writtenBy = (at: number) =>
       this.lastWriteUpTo(this.knownAt(at) ?? newest, newestOnSecondaries);
