@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
