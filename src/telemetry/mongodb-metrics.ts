@@ -14,7 +14,8 @@ const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.
 export class MongodbMetrics {
   private readonly logger = new Logger(MongodbMetrics.name);
   private readonly open = new Set<string>();
-  private readonly inUseSince = new Map<string, number>();
+  /** By connection, the function that ends its timer. */
+  private readonly inUse = new Map<string, () => void>();
   private waiting = 0;
   private clients = 0;
   private wasUp = false;
@@ -49,7 +50,7 @@ export class MongodbMetrics {
         () => Number(this.isUp),
       ],
       mongodb_pool_connections: [connections, () => this.open.size],
-      mongodb_pool_connections_in_use: [inUse, () => this.inUseSince.size],
+      mongodb_pool_connections_in_use: [inUse, () => this.inUse.size],
       mongodb_pool_wait_queue_length: [waiting, () => this.waiting],
     });
     database.onClient((client) => this.watch(client));
@@ -74,17 +75,15 @@ export class MongodbMetrics {
     });
     client.on('connectionCheckedOut', (event) => {
       this.waiting -= 1;
-      this.inUseSince.set(nameOf(event), performance.now());
+      this.inUse.set(nameOf(event), this.inUseTime.startTimer());
     });
     client.on('connectionCheckOutFailed', () => {
       this.waiting -= 1;
       this.checkoutFailures.inc();
     });
     client.on('connectionCheckedIn', (event) => {
-      const since = this.inUseSince.get(nameOf(event));
-      if (since === undefined) return;
-      this.inUseSince.delete(nameOf(event));
-      this.inUseTime.observe((performance.now() - since) / 1000);
+      this.inUse.get(nameOf(event))?.();
+      this.inUse.delete(nameOf(event));
     });
   }
 
