@@ -77,7 +77,7 @@ export class NestLogger implements LoggerService {
       const about = message instanceof Error ? { err: message } : message;
       this.logger[level]({ context, ...about }, text);
     } else {
-      this.logger[level]({ context, ...(text !== undefined && { stack: text }) }, String(message));
+      this.logger[level]({ context, stack: text }, String(message));
     }
   }
 }
