@@ -11,6 +11,7 @@ import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import { Topology } from './topology.js';
 
+/** After a failure, for which the driver has waited a second already. Milliseconds. */
 const RECONNECT_AFTER_MS = 250;
 
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
@@ -57,9 +58,9 @@ export class Database implements OnApplicationShutdown {
       try {
         return await this.connect();
       } catch (error) {
-        // The driver has waited already.
         const failure = whyNotConnected(error);
-        if (failure !== lastFailure) this.logFailure(failure, error);
+        const level = error instanceof MongoServerError ? 'error' : 'warn';
+        if (failure !== lastFailure) this.logger[level](failure);
         lastFailure = failure;
         await delay(RECONNECT_AFTER_MS);
       }
@@ -108,10 +109,5 @@ export class Database implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     this.closed = true;
     await this.connection.close(true);
-  }
-
-  private logFailure(failure: string, error: unknown): void {
-    if (error instanceof MongoServerError) this.logger.error(failure);
-    else this.logger.warn(failure);
   }
 }
