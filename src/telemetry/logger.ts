@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { Config, LogLevel } from '../config.js';
 import { redact } from './redact.js';
@@ -13,7 +13,7 @@ export function createLogger(
   return pino(
     {
       level: logLevel,
-      timestamp,
+      timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
       hooks: { streamWrite: redact },
@@ -35,15 +35,6 @@ export function exitOnUncaught(logger: Logger): void {
     logger.fatal({ err: error }, origin);
     process.exit(1);
   });
-}
-
-let lastTime = { ms: NaN, text: '' };
-
-/** As pino writes it, made once a millisecond. */
-function timestamp(): string {
-  const ms = Date.now();
-  if (ms !== lastTime.ms) lastTime = { ms, text: `,"time":"${new Date(ms).toISOString()}"` };
-  return lastTime.text;
 }
 
 /** The properties that say how an error came about. Others may hold anything: documents, settings, commands. */
