@@ -63,14 +63,9 @@ export async function createApp(
   setUpDocs(app, config);
   await app.init();
   const shortWay = app.get(ShortWay);
-  const trace = traceRequests(tracing);
-  adapter.incoming.serve = (request, response) => {
-    const serve = () => {
-      if (!shortWay.answer(request, response)) express(request, response);
-    };
-    if (trace) trace(request, response, serve);
-    else serve();
-  };
+  adapter.incoming.serve = traceRequests((request, response) => {
+    if (!shortWay.answer(request, response)) express(request, response);
+  }, tracing);
   return app;
 }
 

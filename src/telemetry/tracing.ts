@@ -1,8 +1,7 @@
 import type { TextMapGetter } from '@opentelemetry/api';
-import type { NextFunction, Response } from 'express';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiRequest } from '../http/api-request.js';
+import type { RequestListener } from '../http/overload/admission.js';
 import { loadPackages, type Api, type Sdk } from './opentelemetry.js';
 import { outcomeOf } from './request-outcome.js';
 
@@ -52,11 +51,11 @@ export async function stopTracing(): Promise<void> {
  * Makes a span of each request, where tracing was started. Our own rather than the HTTP instrumentation's,
  * which records the URL, query and key included. What a caller wrote gets in as trace id and request id alone.
  */
-export function traceRequests(api = started?.api) {
-  if (!api) return undefined;
+export function traceRequests(serve: RequestListener, api = started?.api): RequestListener {
+  if (!api) return serve;
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, propagation, trace } = api;
   const tracer = trace.getTracer(SERVICE);
-  return (request: ApiRequest, response: Response, next: NextFunction): void => {
+  return (request, response) => {
     const parent = propagation.extract(ROOT_CONTEXT, request.headers, traceHeaders);
     const span = tracer.startSpan(request.method, { kind: SpanKind.SERVER }, parent);
     response.once('close', () => {
@@ -75,7 +74,7 @@ export function traceRequests(api = started?.api) {
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     });
-    context.with(trace.setSpan(parent, span), next);
+    context.with(trace.setSpan(parent, span), () => serve(request, response));
   };
 }
 
