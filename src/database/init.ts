@@ -43,7 +43,7 @@ export async function initDatabase(connection: Connection): Promise<InitItem[]> 
 /** How a collection was made; undefined when there is none. */
 export async function collectionOptions(db: Db, name: string): Promise<Document | undefined> {
   const [found]: Document[] = await db.listCollections({ name }).toArray();
-  return found && (found['options'] ?? {});
+  return found?.['options'];
 }
 
 /** Whether pre- and post-images are on, by a collection's options. */
