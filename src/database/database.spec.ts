@@ -1,4 +1,7 @@
+import { Logger } from '@nestjs/common';
 import { expect, it, jest } from '@jest/globals';
+import { MongoServerError, type MongoClient } from 'mongodb';
+import { EventEmitter } from 'node:events';
 import { Config } from '../config.js';
 import { Database } from './database.js';
 
@@ -9,4 +12,22 @@ it('logs in anew each time that MongoDB knows it no more, once at a time', async
   expect(connect).toHaveBeenCalledTimes(1);
   await database['logInAgain']();
   expect(connect).toHaveBeenCalledTimes(2);
+});
+
+it('says once that MongoDB is away, a warning, and that it refuses the service, an error', async () => {
+  const database = new Database({ ...new Config(), mongodbUri: 'mongodb://a/odds' });
+  const { connection } = database;
+  jest.spyOn(connection, 'getClient').mockReturnValue(new EventEmitter() as MongoClient);
+  jest
+    .spyOn(connection, 'openUri')
+    .mockRejectedValueOnce(new Error('away'))
+    .mockRejectedValueOnce(new Error('away'))
+    .mockRejectedValueOnce(new MongoServerError({ message: 'Authentication failed.' }))
+    .mockResolvedValueOnce(connection);
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+  const error = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  await database.connectEventually();
+  expect(warn.mock.calls).toEqual([["MongoDB can't be reached: away"]]);
+  expect(error.mock.calls).toEqual([['MongoDB refuses us: Authentication failed.']]);
+  jest.restoreAllMocks();
 });
