@@ -1,4 +1,4 @@
-import type { Db, Document } from 'mongodb';
+import type { Db } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 
 /** Changes can't be followed reliably here, and trying again soon does not help. */
@@ -35,17 +35,14 @@ export async function requirePlainCollections(
 ): Promise<readonly string[]> {
   if (names.length === 0) return names;
   // By names alone, which needs no other privilege than to read them.
-  const filter = { name: { $in: names } };
-  const command = { listCollections: 1, filter, nameOnly: true, authorizedCollections: true };
-  const { cursor } = await db.command(command);
-  const taken = new Set<string>();
-  for (const { name, type } of cursor.firstBatch as Document[]) {
-    taken.add(name);
-    if (type !== 'collection') {
-      throw new NotFollowable(`MongoDB tells no changes of ${name}, which is a ${type}`);
-    }
+  const found = await db
+    .listCollections({ name: { $in: names } }, { nameOnly: true, authorizedCollections: true })
+    .toArray();
+  const other = found.find(({ type }) => type !== 'collection');
+  if (other) {
+    throw new NotFollowable(`MongoDB tells no changes of ${other.name}, which is a ${other.type}`);
   }
-  return names.filter((name) => !taken.has(name));
+  return names.filter((name) => !found.some((each) => each.name === name));
 }
 
 /** Whether a name may be that of another kind of collection now, after a drop or a rename. */
