@@ -62,6 +62,7 @@ interface Selecting {
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for: string;
   readonly annotations: { readonly summary: string };
 }
 
@@ -389,6 +390,23 @@ it('an alert about what is up fires where it is not', () => {
   const ups = rules.map(({ expr }) => expr).filter((expr) => /^\w*up\{/.test(expr));
   expect(ups).toHaveLength(3);
   for (const expr of ups) expect(expr).toMatch(/ == 0$/);
+});
+
+it('an alert that leaves out what another one tells of fires where all else is up', () => {
+  const others = rules.flatMap(({ expr }) => /\band on \(instance\) (.*)$/.exec(expr)?.[1] ?? []);
+  expect(others).toEqual(['mongodb_up == 1', 'change_feed_up == 1']);
+});
+
+/** Of a duration in the words of Prometheus. */
+const secondsOf = (duration = '') => parseInt(duration) * (duration.endsWith('m') ? 60 : 1);
+
+it('an alert that counts what has happened fires before that is forgotten', () => {
+  const counting = rules.filter(({ expr }) => /\b(?:increase|changes)\(/.test(expr));
+  expect(counting).toHaveLength(3);
+  for (const { expr, for: wait } of counting) {
+    const [, counted] = /\[(\w+)\]/.exec(expr) ?? [];
+    expect(2 * secondsOf(wait)).toBeLessThan(secondsOf(counted));
+  }
 });
 
 describe('an alert about a time', () => {

@@ -60,6 +60,7 @@ let labelValues: Set<string>;
 beforeAll(async () => {
   service = await createTestApp();
   await service.get('/v1/markets/market/fixture/x').expect(200);
+  await service.getOpen('/health/live').expect(200);
   const { text } = await service.getOpen('/metrics').expect(200);
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   metricNames = new Set(samples.map((line) => line.replace(/[{ ].*/, '')));
@@ -100,6 +101,20 @@ describe('alert rules and dashboard', () => {
     );
     expect(asked).toEqual(expect.arrayContaining(['reason="late"']));
     expect(asked.filter((value) => !labelValues.has(value))).toEqual([]);
+  });
+
+  it('mean the routes of the API where they ask for some', () => {
+    const patterns = expressions.flatMap(([, expression]) =>
+      [...expression.matchAll(/\broute=~"([^"]*)"/g)].map(([, pattern]) => pattern),
+    );
+    expect(patterns).not.toEqual([]);
+    const routes = [...labelValues].filter((value) => value.startsWith('route='));
+    const ofApi = routes.filter((route) => route.includes('/markets/'));
+    expect(ofApi.length).toBeLessThan(routes.length);
+    for (const pattern of patterns)
+      expect(routes.filter((route) => RegExp(`^route="(?:${pattern})"$`).test(route))).toEqual(
+        ofApi,
+      );
   });
 
   it('count as failed what the service fails at, and all of that', () => {
