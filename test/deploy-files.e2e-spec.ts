@@ -258,6 +258,8 @@ describe('Compose', () => {
     services: Record<string, ComposeService> & { markets: ComposeServer };
   };
   const { markets } = services;
+  const secretsScript = readFileSync('deploy/compose/make-secrets.sh', 'utf8');
+  const [, host, setName] = /^database=(.+)\/.*\?replicaSet=(\w+)$/m.exec(secretsScript) ?? [];
 
   it('leaves the time that shutting down takes', () => {
     const [, seconds] = /^(\d+)s$/.exec(markets.stop_grace_period) ?? [];
@@ -331,7 +333,11 @@ describe('Compose', () => {
     const databaseNamed = (name: string): object => ({
       getName: () => name,
       getSiblingDB: databaseNamed,
-      runCommand: () => ({ isWritablePrimary: true }),
+      runCommand: ({ replSetInitiate }: { replSetInitiate?: object }) => {
+        if (replSetInitiate && replicaSet) throw Object.assign(new Error('there'), { code: 23 });
+        replicaSet ??= replSetInitiate;
+        return { isWritablePrimary: true };
+      },
       getRole: (role: string) => roles.get(role) ?? null,
       createRole: ({ role, ...made }: { role: string }) => roles.set(role, made),
       updateRole: (role: string, changed: object) => roles.set(role, changed),
@@ -341,6 +347,7 @@ describe('Compose', () => {
       updateUser: (user: string, changed: object) =>
         users.set(user, { ...users.get(user), ...changed }),
     });
+    let refusals = 0;
     const run = () =>
       runInNewContext(readFileSync('deploy/compose/setup.js', 'utf8'), {
         URL,
@@ -349,6 +356,11 @@ describe('Compose', () => {
         sleep: () => undefined,
         Mongo: class {
           readonly getDB = databaseNamed;
+
+          constructor(uri: string) {
+            expect(uri).toContain(`@${host}/`);
+            if ((refusals += 1) < 3) throw new Error('It is not up yet');
+          }
         },
       });
     run();
@@ -357,6 +369,13 @@ describe('Compose', () => {
       c: { database: 'odds', pwd: 'd', roles: ['marketsOperator'] },
     };
     expect(Object.fromEntries(users)).toEqual(made);
+    expect(replicaSet).toEqual({ _id: setName, members: [{ _id: 0, host }] });
+    expect(services['mongo']).toMatchObject({
+      command: expect.arrayContaining(['--replSet', setName]),
+    });
+    expect(roles.get('marketsService')).toMatchObject({
+      privileges: [{ resource: { db: 'odds', collection: '' } }],
+    });
 
     // At the next start, with another password and a role that has grown.
     files['/run/secrets/service.env'] = 'MONGODB_URI=mongodb://a:new@m/odds\n';
