@@ -24,6 +24,11 @@ import { MarketSchema } from '../src/markets/market.schema.js';
 /** What shutting down takes at most. */
 const SHUTDOWN_S = 15;
 
+const { cacheMaxMb, watchMaxMb } = new Config();
+
+/** What a process with full caches takes at least: docs/operations.md has figures. */
+const MEMORY_MB = 256 + cacheMaxMb + watchMaxMb;
+
 interface Probe {
   readonly httpGet: { path: string; port: string | number };
 }
@@ -40,6 +45,7 @@ interface Container {
   readonly startupProbe: Probe;
   readonly livenessProbe: Probe;
   readonly readinessProbe: Probe;
+  readonly resources: { readonly limits: { readonly memory: string } };
 }
 
 interface PodSpec {
@@ -73,6 +79,8 @@ interface ComposeService {
 }
 
 interface ComposeServer extends ComposeService {
+  readonly healthcheck: { readonly test: readonly string[] };
+  readonly mem_limit: string;
   readonly stop_grace_period: string;
   readonly environment: object;
 }
@@ -195,6 +203,16 @@ describe('Kubernetes', () => {
   it('leaves the time that shutting down takes', () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(SHUTDOWN_S);
   });
+
+  it('leaves the memory that full caches take', () => {
+    const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
+    expect(Number(mebibytes)).toBeGreaterThanOrEqual(MEMORY_MB);
+  });
+
+  it('lets a node be drained, pod by pod', () => {
+    const { spec } = read('deploy/kubernetes/base/disruption-budget.yaml') as { spec: object };
+    expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+  });
 });
 
 describe('alert rules', () => {
@@ -266,6 +284,15 @@ describe('Compose', () => {
     expect(Number(seconds)).toBeGreaterThanOrEqual(SHUTDOWN_S);
   });
 
+  it('leaves the memory that full caches take', () => {
+    const [, megabytes] = /^(\d+)m$/.exec(markets.mem_limit) ?? [];
+    expect(Number(megabytes)).toBeGreaterThanOrEqual(MEMORY_MB);
+  });
+
+  it('is up when look-ups can be answered, for whom `--wait` waits', () => {
+    expect(markets.healthcheck.test).toEqual(['CMD', 'node', 'dist/health-check.js', 'ready']);
+  });
+
   it('publishes the service alone, and on this machine alone unless told otherwise', () => {
     const published = Object.entries(services).filter(([, { ports }]) => ports);
     expect(published.map(([name, { ports }]) => [name, ports])).toEqual([
@@ -330,6 +357,7 @@ describe('Compose', () => {
     };
     const users = new Map<string, object>();
     const roles = new Map<string, object>();
+    let replicaSet: object | undefined;
     const databaseNamed = (name: string): object => ({
       getName: () => name,
       getSiblingDB: databaseNamed,
@@ -509,6 +537,7 @@ it('secrets are made once, in a folder that is closed to others', async () => {
       'service.env',
     ]);
     expect((await stat(secrets)).mode % 0o1000).toBe(0o700);
+    expect(readFileSync('.gitignore', 'utf8')).toMatch(/^deploy\/compose\/secrets$/m);
     expect(made.map(([, text = '']) => /(?:^|:)(\w+)(?:@|\n)/.exec(text)?.[1]?.length)).toEqual([
       32, 32, 32,
     ]);
