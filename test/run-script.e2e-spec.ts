@@ -38,7 +38,8 @@ const BUILD = `
   if (count === 1) writeFileSync('src/main.ts', '');
   mkdirSync('dist', { recursive: true });
   writeFileSync('dist/main.js', 'console.log(' + count + ')');
-  writeFileSync('count', String(count));`;
+  writeFileSync('count', String(count));
+  console.log('Built, as nest says on stdout');`;
 
 it('what changed since the last build began is built first, and nothing else', async () => {
   await mkdir(join(folder, 'node_modules', '.bin'), { recursive: true });
