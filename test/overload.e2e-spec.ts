@@ -159,10 +159,10 @@ it('does work in shorter pieces while clients connect', async () => {
   jest.restoreAllMocks();
 });
 
-it('keeps nothing of an answer that is over', async () => {
+it('keeps nothing of an answer that is over, nor of its connection', async () => {
   const answers: WeakRef<object>[] = [];
-  server().on('request', (_request: object, response: object) =>
-    answers.push(new WeakRef(response)),
+  server().on('request', ({ socket }: IncomingMessage, response: object) =>
+    answers.push(new WeakRef(response), new WeakRef(socket)),
   );
   for (let asked = 0; asked < 40; asked += 1) await service.get(PATH).expect(200);
   await until(() => {
