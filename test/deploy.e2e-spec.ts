@@ -1,20 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MongoClient, MongoServerError } from 'mongodb';
-import { pino } from 'pino';
 import supertest from 'supertest';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
-import { keyIdOf } from '../src/api-keys/key-form.js';
+import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { createApp } from '../src/app.setup.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config, settings } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { databaseStatus } from '../src/db-admin/status.js';
 import { initDatabase } from '../src/database/init.js';
+import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
@@ -23,6 +23,7 @@ import { APP_NAME } from './mongo-admin.js';
 import { until } from './until.js';
 
 const UNAUTHORIZED = 13;
+const REFUSED = 'MongoDB refuses reads: Unauthorized';
 const DATABASE = 'markets-odds';
 /** The promise is 2 s; a busy machine gets more. */
 const REVOKED_WITHIN_MS = 5_000;
@@ -64,6 +65,8 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   let mongod: TestMongod;
   let root: MongoClient;
   const apps: NestExpressApplication[] = [];
+  /** What the applications of the test at hand have logged. */
+  let logged: string[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'markets-odds-deploy-'));
@@ -79,6 +82,10 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await rm(folder, { recursive: true });
   });
 
+  beforeEach(() => {
+    logged = [];
+  });
+
   // Those of a failed test, too: Jest would wait for them for ever.
   afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
 
@@ -91,12 +98,17 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   ): Promise<NestExpressApplication> {
     const config = Object.assign(new Config(), { mongodbUri, dbInit });
     const metrics = new Metrics(0);
-    const app = await createApp(config, pino({ level: 'silent' }), { metrics });
+    const logger = createLogger(config, { write: (line) => void logged.push(line) });
+    const app = await createApp(config, logger, { metrics });
     apps.push(app);
     await app.get(Database).connectEventually();
     await app.listen(0, '127.0.0.1');
     return app;
   }
+
+  /** The errors in the log with this message. */
+  const errorsLogged = (msg: string) =>
+    logged.filter((line) => line.startsWith('{"level":"error"') && line.includes(`"msg":"${msg}`));
 
   /** Codes of the errors with which MongoDB refuses; none for what it lets pass. */
   async function refusals(user: string, attempts: ((client: MongoClient) => Promise<unknown>)[]) {
@@ -184,6 +196,15 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await root.db(DATABASE).command({ ...grant, ...mayFindIn('markets') });
     await root.db(DATABASE).command({ ...revoke, ...mayFindIn('') });
     await until(async () => (await ready()) === 503, 5_000);
+    const [began, before] = [performance.now(), errorsLogged(REFUSED).length];
+    for (let asked = 0; asked < 30; asked += 1) {
+      const request = supertest(service.getHttpServer()).get('/v1/markets/market/fixture/x');
+      await request.set('X-API-Key', generateKey()).expect(503);
+    }
+    const after = errorsLogged(REFUSED).length;
+    expect(after).toBeGreaterThan(0);
+    // A line each second tells of all.
+    expect(after - before).toBeLessThanOrEqual(1 + (performance.now() - began) / 1_000);
     await root.db(DATABASE).command({ ...grant, ...mayFindIn('') });
     await until(async () => (await ready()) === 200);
   }, 30_000);
@@ -209,9 +230,15 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await root.db(DATABASE).command({ dropUser: 'marketsService' });
     await until(async () => (await status()) === 503 && !(await isUp()));
+    await until(() => errorsLogged('MongoDB refuses us: Authentication failed').length > 0);
     // Each try to log in makes new connections, which are let go again.
     const deadline = performance.now() + 1_000;
     while (performance.now() < deadline) expect(await isUp()).toBe(false);
+    // What fails again in the same way is not told again.
+    const told = logged.flatMap(
+      (line) => /"msg":"(MongoDB (?:refuses us|can't be reached): .*)"/.exec(line)?.[1] ?? [],
+    );
+    expect(told.filter((each, index) => each === told[index - 1])).toEqual([]);
     await make();
     await until(async () => (await status()) === 200 && service.get(ChangeFeed).isCurrent);
     // As often as it happens. While the pool fills, the driver would find out by itself.
