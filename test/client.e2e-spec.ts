@@ -60,9 +60,15 @@ describe('the package', () => {
     );
   });
 
-  it('needs no other package', async () => {
-    const manifest: object = JSON.parse(await readFile('clients/typescript/package.json', 'utf8'));
+  it('needs no other package, and leads to its program and its types', async () => {
+    const manifest: { exports: { '.': object } } = JSON.parse(
+      await readFile('clients/typescript/package.json', 'utf8'),
+    );
     expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([]);
+    expect(manifest.exports['.']).toEqual({
+      types: './dist/client.d.ts',
+      default: './dist/client.js',
+    });
   });
 
   it('has examples of at most thirty lines', async () => {
