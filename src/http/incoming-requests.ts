@@ -59,14 +59,14 @@ export class IncomingRequests {
   /** Waits for earlier answers on the connection. The first one too many is refused, and the connection closed. */
   private receiveLater(request: ApiRequest, response: Response): void {
     const { socket } = request;
-    if (!this.sentAhead.add(socket)) {
+    if (!this.sentAhead.add(request)) {
       response.shouldKeepAlive = false;
       this.refuse(request, response);
       return;
     }
     response.once('socket', () => {
       if (socket.destroyed) return;
-      this.sentAhead.remove(socket);
+      this.sentAhead.remove(request);
       request.startedAt = performance.now();
       this.admission.admit(request, response);
     });

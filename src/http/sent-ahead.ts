@@ -1,39 +1,54 @@
+import type { IncomingMessage } from 'node:http';
 import type { HttpSocket } from './connections.js';
 
-/** Requests sent ahead that may wait on all connections together: each takes some 3 kB. */
-const TOGETHER_MAX = 10_000;
+/** Memory for requests sent ahead that wait, on all connections together: some 10,000 usual ones. Bytes. */
+const TOGETHER_MAX = 32 * 1024 * 1024;
+
+/** What a request takes beside its text, and what each name and each value of its headers takes. Measured. */
+const REQUEST_BYTES = 2_000;
+const HEADER_TEXT_BYTES = 80;
 
 /** A connection that sends this many times more requests ahead than may wait is closed at once. */
 const CUT_OFF_AT = 100;
 
 /** Counts and bounds the requests that wait for the answer to an earlier one on their connection. */
 export class SentAhead {
-  private readonly waiting = new WeakMap<HttpSocket, number>();
+  /** How many wait on a connection, and the memory that they take. */
+  private readonly waiting = new WeakMap<HttpSocket, { count: number; bytes: number }>();
   private together = 0;
 
   /** @param waitingMax how many may wait on one connection */
   constructor(private readonly waitingMax: number) {}
 
   /** @returns whether one more may wait; if not, nothing is made of what else comes on the connection */
-  add(socket: HttpSocket): boolean {
-    const count = this.waiting.get(socket);
-    // A response whose turn has not come is not told that its connection is closed.
-    if (count === undefined) socket.once('close', () => this.note(socket, 0));
-    const waiting = (count ?? 0) + 1;
-    const isTooMany = waiting > this.waitingMax || this.together >= TOGETHER_MAX;
+  add(request: IncomingMessage): boolean {
+    const { socket } = request;
+    const isTooMany = this.on(socket).count >= this.waitingMax || this.together >= TOGETHER_MAX;
     if (isTooMany) this.ignoreRest(socket);
-    else this.note(socket, waiting);
+    else this.change(socket, 1, bytesOf(request));
     return !isTooMany;
   }
 
   /** To be called when one need not wait any more, and its connection is open. */
-  remove(socket: HttpSocket): void {
-    this.note(socket, (this.waiting.get(socket) ?? 1) - 1);
+  remove(request: IncomingMessage): void {
+    this.change(request.socket, -1, -bytesOf(request));
   }
 
-  private note(socket: HttpSocket, waiting: number): void {
-    this.together += waiting - (this.waiting.get(socket) ?? 0);
-    this.waiting.set(socket, waiting);
+  private on(socket: HttpSocket) {
+    const known = this.waiting.get(socket);
+    if (known) return known;
+    const none = { count: 0, bytes: 0 };
+    this.waiting.set(socket, none);
+    // A response whose turn has not come is not told that its connection is closed.
+    socket.once('close', () => this.change(socket, 0, -none.bytes));
+    return none;
+  }
+
+  private change(socket: HttpSocket, count: number, bytes: number): void {
+    const waiting = this.on(socket);
+    waiting.count += count;
+    waiting.bytes += bytes;
+    this.together += bytes;
   }
 
   /** Node would make a request and a response of each piece that comes, and keep both until the connection ends. */
@@ -46,4 +61,10 @@ export class SentAhead {
       return 0;
     };
   }
+}
+
+/** Thousands of short headers take many times the memory of their text. */
+function bytesOf({ rawHeaders, url = '' }: IncomingMessage): number {
+  const textBytes = rawHeaders.reduce((sum, { length }) => sum + length, url.length);
+  return REQUEST_BYTES + HEADER_TEXT_BYTES * rawHeaders.length + textBytes;
 }
