@@ -3,6 +3,7 @@ import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
@@ -186,6 +187,24 @@ describe('a key that leaves many megabytes unread', () => {
     const statuses = await Promise.all(together);
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
     expect([200, 503, 504]).toEqual(expect.arrayContaining(statuses));
+  });
+
+  it('is refused another stream', async () => {
+    const path = `/v1/markets/stream?eventId=${await anEvent(14, MIB)}`;
+    const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
+    // While the feed is late on a busy machine, streams are refused as well.
+    const opens = (key?: string) => until(async () => (await ask(path, key)) === 200);
+    const isOverloaded = async () => {
+      if ((await ask(path)) !== 503) return false;
+      const [refusal] = unread.splice(-1);
+      return refusal !== undefined && (await text(refusal)).includes('"overloaded"');
+    };
+    for (let count = 0; count < 5; count += 1) await opens();
+
+    await until(isOverloaded);
+    await opens(other.key);
+    leave();
+    await opens();
   });
 });
 

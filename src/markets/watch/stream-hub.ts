@@ -11,6 +11,7 @@ import { answerHeadersOf } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
+import { UnsentAnswers } from './unsent-answers.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import type { WatchQuestion } from './watch-question.js';
@@ -39,6 +40,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     private readonly feed: ChangeFeed,
     private readonly keys: KeyVerifier,
     private readonly config: Config,
+    private readonly unsent: UnsentAnswers,
   ) {
     this.timers = [
       setInterval(() => this.tick(), times.tickMs).unref(),
@@ -68,19 +70,19 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   ): Promise<void> {
     // Its client may have left while its key was checked.
     if (response.closed) return;
-    const caller = request.apiKey as Caller;
-    this.refuseTooMany(caller);
+    this.refuseTooMany(request);
     // While it shuts down a stream is ended at once: browsers never come back after a 503.
     const unavailable = this.isDraining ? undefined : await this.opening.open(question);
     if (unavailable) throw unavailable;
     // A client that has left emits no further `close`, so its stream would be counted for ever.
     if (response.closed || request.socket.destroyed) return;
     const { watch, since } = question;
+    const { id: keyId } = request.apiKey as Caller;
     // Other streams may have been opened meanwhile.
-    this.refuseTooMany(caller);
+    this.refuseTooMany(request);
     if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
     response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
-    const options = { watch, response, keyId: caller.id, since, conflateMs };
+    const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
       // Not when the response closes: its client may take long to read the last event.
       this.streams.delete(stream);
@@ -113,12 +115,16 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   }
 
   /** A new stream never displaces another. */
-  private refuseTooMany({ id, streams = this.config.streamsPerKey }: Caller): void {
-    if (this.ofKey(id).length >= streams) {
+  private refuseTooMany(request: ApiRequest): void {
+    const { id, streams = this.config.streamsPerKey } = request.apiKey as Caller;
+    const ofKey = this.ofKey(id);
+    if (ofKey.length >= streams) {
       const detail = `This key has ${streams} streams open, which is its limit.`;
       throw new Problem('too_many_streams', detail);
     }
     if (this.count >= this.config.streamsMax) throw overloaded();
+    const streamed = ofKey.reduce((sum, { options }) => sum + options.response.writableLength, 0);
+    this.unsent.checkRoom(request, streamed);
   }
 
   private ofKey(keyId: string): MarketStream[] {

@@ -13,10 +13,11 @@ export class UnsentAnswers {
 
   /**
    * To be called before an answer is made, which alone takes time and memory.
+   * @param streamed bytes on their way on the key's streams
    * @throws Problem `overloaded` when too much is on its way to the key
    */
-  checkRoom({ apiKey }: ApiRequest): void {
-    if ((this.byKey.get(apiKey?.id) ?? 0) >= UNSENT_MAX) throw overloaded();
+  checkRoom({ apiKey }: ApiRequest, streamed = 0): void {
+    if ((this.byKey.get(apiKey?.id) ?? 0) + streamed >= UNSENT_MAX) throw overloaded();
   }
 
   /**
