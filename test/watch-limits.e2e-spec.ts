@@ -20,6 +20,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { commandsDuring, monitored } from './mongo-commands.js';
+import { sendTogether } from './raw-http.js';
 import { inTime, until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
@@ -103,6 +104,17 @@ async function changesIn(encoding: string, query: string) {
   const length = answer.headers.get('content-length');
   return { data, length, encoding: answer.headers.get('content-encoding') ?? 'identity' };
 }
+
+/** How long requests take that are sent together. Milliseconds. */
+async function timed(requests: readonly string[]): Promise<number> {
+  const askedAt = performance.now();
+  await sendTogether(service.app.getHttpServer(), requests);
+  return performance.now() - askedAt;
+}
+
+/** A request as it goes over the wire. */
+const requestFor = (path: string) =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n\r\n`;
 
 async function isCut(): Promise<boolean> {
   const metrics = await impatient.app.get(Metrics).registry.metrics();
@@ -441,6 +453,19 @@ describe('a cursor ahead of the replica, of other ids too,', () => {
     for (const answer of await refused) {
       expect([answer.status, answer.body.code]).toEqual([503, 'database_unavailable']);
     }
+  });
+
+  it('takes few of the places in flight, however many requests bring one', async () => {
+    const eventId = await anEvent(1);
+    const path = `/v1/markets/changes?eventId=${eventId}&since=${cursorAt(eventId, 1_000)}`;
+    const ahead = Array<string>(2 * HTTP_LIMITS.inFlight).fill(requestFor(path));
+    const lookUp = requestFor(`/v1/markets/market/provider/${eventId}`);
+    // On a busy machine anything may take long once.
+    await until(async () => {
+      const waiting = timed(ahead);
+      await once(service.app.getHttpServer(), 'request');
+      return (await timed([lookUp])) < (await waiting) / 2;
+    });
   });
 });
 

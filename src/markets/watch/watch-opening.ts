@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
+import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
 import { waitForFeed } from './wait-for-feed.js';
-import { changesUnavailable, checkSizes } from './watch-problems.js';
+import { changesUnavailable, checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -16,9 +17,14 @@ const LOADS_MAX = 3;
 /** Those that were loaded stay, so that a client who asks again gets further when there was no time for all. */
 const LOADED_TOGETHER = 10;
 
+/** How many may wait for what a current feed has not told: the other places in flight are for those that need not. */
+const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
+
 /** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
 @Injectable()
 export class WatchOpening {
+  private ahead = 0;
+
   constructor(
     private readonly feed: ChangeFeed,
     private readonly loader: ScopeLoader,
@@ -31,10 +37,23 @@ export class WatchOpening {
    * @throws Problem when there are too many markets, or MongoDB can't answer
    */
   async open(question: WatchQuestion): Promise<Problem | undefined> {
-    const unavailable =
-      (await waitForFeed(this.feed, question.after, question)) ?? (await this.load(question));
+    const unavailable = (await this.waitUntilTold(question)) ?? (await this.load(question));
     if (!unavailable) await this.past.waitUntilKnown(question);
     return unavailable;
+  }
+
+  private async waitUntilTold(question: WatchQuestion): Promise<Problem | undefined> {
+    const { after } = question;
+    const { isCurrent, position } = this.feed;
+    const isAhead = isCurrent && after && !position?.greaterThanOrEqual(after);
+    if (isAhead && this.ahead >= AHEAD_MAX) throw replicaBehind();
+    const count = isAhead ? 1 : 0;
+    this.ahead += count;
+    try {
+      return await waitForFeed(this.feed, after, question);
+    } finally {
+      this.ahead -= count;
+    }
   }
 
   private async load(question: WatchQuestion): Promise<Problem | undefined> {
