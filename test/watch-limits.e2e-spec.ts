@@ -17,6 +17,7 @@ import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
+import { collectGarbage } from './collect-garbage.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { commandsDuring, monitored } from './mongo-commands.js';
@@ -103,6 +104,11 @@ async function changesIn(encoding: string, query: string) {
   const { data } = (await answer.json()) as { data: unknown };
   const length = answer.headers.get('content-length');
   return { data, length, encoding: answer.headers.get('content-encoding') ?? 'identity' };
+}
+
+function bytesOfBuffers(): number {
+  collectGarbage();
+  return process.memoryUsage().arrayBuffers;
 }
 
 /** How long requests take that are sent together. Milliseconds. */
@@ -217,6 +223,17 @@ describe('a key that leaves many megabytes unread', () => {
     await opens(other.key);
     leave();
     await opens();
+  });
+
+  it('leaves one snapshot unread, however many streams it has of the same', async () => {
+    const query = `eventId=${await anEvent(14, MIB)}`;
+    // It is in memory from here on.
+    await inTime(() => service.get(`/v1/markets/changes?${query}`));
+    const before = bytesOfBuffers();
+    // While the feed is late on a busy machine, streams are refused.
+    for (let count = 0; count < 4; count += 1)
+      await until(async () => (await ask(`/v1/markets/stream?${query}`)) === 200);
+    expect(bytesOfBuffers() - before).toBeLessThan(14 * MIB);
   });
 });
 

@@ -11,8 +11,9 @@ export type StreamEnd = (typeof STREAM_ENDS)[number];
 /** The events of a stream, as text/event-stream. A cursor is the event's id, from which a client can resume. */
 export const streamEvents = {
   retry: (ms: number) => `retry: ${ms}\n`,
+  /** Piece by piece, since clients share the groups: a copy for each would fill memory. */
   changes: (groups: readonly Buffer[], cursor?: string) =>
-    Buffer.concat(withGroups(beforeData('changes', cursor), groups, '}\n\n')),
+    withGroups(beforeData('changes', cursor), groups, '}\n\n'),
   current: (ageMs: number, cursor: string) => event('current', ageText(ageMs), cursor),
   late: (ageMs: number) => event('late', ageText(ageMs)),
   end: (reason: EndReason) => event('end', JSON.stringify({ reason })),

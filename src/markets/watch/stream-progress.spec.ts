@@ -11,12 +11,16 @@ it('tells what has changed in an id while its client was slow to read the others
   const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
   const written: string[] = [];
   const beyond: string[] = [];
+  let text = '';
   const response = {
     writableNeedDrain: false,
-    write: (event: string | Buffer) => {
-      written.push(String(event));
-      if (response.writableNeedDrain) beyond.push(String(event));
+    write: (piece: string | Buffer) => {
+      text += String(piece);
+      if (!text.endsWith('\n\n')) return;
+      written.push(text);
+      if (response.writableNeedDrain) beyond.push(text);
       response.writableNeedDrain = true;
+      text = '';
     },
   };
   const changedAt = at(12);

@@ -106,7 +106,9 @@ export class StreamProgress {
   }
 
   private writeChanges(groups: readonly Buffer[]): void {
-    if (groups.length > 0) this.write(streamEvents.changes(groups));
+    if (groups.length === 0) return;
+    this.events += 1;
+    for (const piece of streamEvents.changes(groups)) this.options.response.write(piece);
   }
 
   private tellChanges({ position, since, changes }: Pending): void {

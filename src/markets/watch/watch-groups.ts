@@ -61,7 +61,9 @@ export class WatchGroups {
     if (this.events.has(key)) return this.events.get(key);
     const groups = this.groups(watch, since);
     const event =
-      groups.length > 0 ? streamEvents.changes(groups, watch.cursorAt(position)) : undefined;
+      groups.length > 0
+        ? Buffer.concat(streamEvents.changes(groups, watch.cursorAt(position)))
+        : undefined;
     this.events.set(key, event);
     return event;
   }
