@@ -4,8 +4,8 @@ import type { HttpSocket } from './connections.js';
 /** Memory for requests sent ahead that wait, on all connections together: some 10,000 usual ones. Bytes. */
 const TOGETHER_MAX = 32 * 1024 * 1024;
 
-/** What a request takes beside its text, and what each name and each value of its headers takes. Measured. */
-const REQUEST_BYTES = 2_000;
+/** What a usual request takes, and what each name and each value of its headers takes beside its text. Measured. */
+const REQUEST_BYTES = 3_300;
 const HEADER_TEXT_BYTES = 80;
 
 /** A connection that sends this many times more requests ahead than may wait is closed at once. */
@@ -66,5 +66,5 @@ export class SentAhead {
 /** Thousands of short headers take many times the memory of their text. */
 function bytesOf({ rawHeaders, url = '' }: IncomingMessage): number {
   const textBytes = rawHeaders.reduce((sum, { length }) => sum + length, url.length);
-  return REQUEST_BYTES + HEADER_TEXT_BYTES * rawHeaders.length + textBytes;
+  return Math.max(REQUEST_BYTES, HEADER_TEXT_BYTES * rawHeaders.length + textBytes);
 }
