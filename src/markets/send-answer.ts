@@ -66,10 +66,6 @@ function write(
   headers: HeaderList,
 ): void {
   writeHead(request, response, [...headers, 'Content-Length', String(lengthOf(parts))]);
-  if (request.method === 'HEAD') {
-    response.end();
-    return;
-  }
   for (const part of parts.slice(0, -1)) response.write(part);
   response.end(parts.at(-1));
 }
