@@ -30,7 +30,7 @@ export function sendAnswer(
 ): void | Promise<void> {
   const { etag } = answer;
   const headers = ['Cache-Control', 'private, no-cache', 'Vary', varyOf(response), 'ETag', etag];
-  if (hasAlready(request.headers['if-none-match'], etag)) {
+  if (hasAlready(request.headers['if-none-match'] ?? '', etag)) {
     response.writeHead(304, [...answerHeaderList(request), ...headers]).end();
     return;
   }
@@ -76,8 +76,6 @@ function writeHead(request: ApiRequest, response: Response, headers: HeaderList)
 }
 
 /** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. No tag holds a quotation mark, and ours no comma. */
-function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (!ifNoneMatch) return false;
-  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true;
-  return ifNoneMatch.includes(etag.slice(etag.indexOf('"')));
+function hasAlready(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.slice(etag.indexOf('"')));
 }
