@@ -28,9 +28,7 @@ export function conditionsKey(query: MarketFilters): string {
 
 /** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
 export function canBeJudgedInMemory(query: MarketFilters): boolean {
-  return !FILTERED_FIELDS.some((field) =>
-    query[field]?.some((value) => value.includes(REPLACEMENT_CHARACTER)),
-  );
+  return !conditionsKey(query).includes(REPLACEMENT_CHARACTER);
 }
 
 /** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */
