@@ -34,14 +34,13 @@ export function planMarket(
   stored: Fields | undefined,
   now: Date,
 ): MarketPlan | undefined {
-  const before = stored && contentOf(stored, contentFields);
-  const contents = records.map((record) => contentOf(record, contentFields));
-  if (isDeepStrictEqual(contents.at(-1), before)) return undefined;
-  const changes = records.filter((_record, index) => {
-    const previous = index === 0 ? before : contents[index - 1];
-    return !isDeepStrictEqual(contents[index], previous);
-  });
-  const content = contents.at(-1);
+  // What is stored, then what each record makes of it.
+  const states = [stored, ...records].map((state) => state && contentOf(state, contentFields));
+  const content = states.at(-1);
+  if (isDeepStrictEqual(content, states[0])) return undefined;
+  const changes = records.filter(
+    (_record, index) => !isDeepStrictEqual(states[index + 1], states[index]),
+  );
   const updatedAt = changes.at(-1)?.updatedAt ?? now;
   const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
   return {
