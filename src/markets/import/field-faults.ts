@@ -48,6 +48,5 @@ function isInstant(text: string): boolean {
 
 /** The engine takes 30 February for 2 March. */
 function isDay(day: string): boolean {
-  const midnight = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  return new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day.slice(-2));
 }
