@@ -74,7 +74,9 @@ export class MarketCache implements ScopeOwner {
     if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
     if (!this.candidates.ask(key)) return undefined;
-    await (this.loads.get(key) ?? this.startLoad(key, scope));
+    const load = this.loads.get(key) ?? this.load(key, scope);
+    this.loads.set(key, load);
+    await load;
     return this.recall(scope, query);
   }
 
@@ -106,20 +108,17 @@ export class MarketCache implements ScopeOwner {
     this.live.release(scope);
   }
 
-  private startLoad(key: string, scope: Scope): Promise<void> {
-    const load = this.loader
-      .load([scope], BOUNDS, (made) => this.keep(made))
-      .then((loaded) => {
-        const unfit = loaded.get(key)?.unfit;
-        if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(key);
-      })
-      .catch((error: unknown) => {
-        // The page is read from MongoDB instead, which tells its own problem.
-        if (!(error instanceof Problem))
-          this.logger.error({ err: error }, 'A scope could not be loaded');
-      })
-      .finally(() => this.loads.delete(key));
-    this.loads.set(key, load);
-    return load;
+  private async load(key: string, scope: Scope): Promise<void> {
+    try {
+      const loaded = await this.loader.load([scope], BOUNDS, (made) => this.keep(made));
+      const unfit = loaded.get(key)?.unfit;
+      if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(key);
+    } catch (error) {
+      // The page is read from MongoDB instead, which tells its own problem.
+      if (!(error instanceof Problem))
+        this.logger.error({ err: error }, 'A scope could not be loaded');
+    } finally {
+      this.loads.delete(key);
+    }
   }
 }
