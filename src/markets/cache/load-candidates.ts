@@ -8,7 +8,7 @@ import { REPLACEMENT_CHARACTER } from './id-order.js';
 export const LOADED_AT_ASK = 3;
 const NOTED_FOR_MS = 60_000;
 
-/** The usual size of a scope. It bounds the counts: there are as many as scopes of this size fit into memory. */
+/** The usual size of a scope: as many scopes are counted as would fit into memory at this size. */
 const USUAL_SCOPE_KB = 48;
 
 /** Noted in place of a count. */
