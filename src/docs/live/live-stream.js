@@ -59,7 +59,7 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
       const wait = Number(response.headers.get('Retry-After')) * 1_000 || retryMs;
       return { wait, why: detail };
     }
-    // A cursor of a database that is no more: begin anew.
+    // A cursor of another version of the service: begin anew.
     if (response.status === 400 && cursor) {
       cursor = undefined;
       return { wait: 0 };
