@@ -33,6 +33,7 @@ it('the live page comes back where it is refused for a while, and goes on where 
     [200, 'event: current\nid: c2\ndata: {"ageMs":2}\n\n'],
     [200, 'event: end\ndata: {"reason":"draining"}\n\n'],
     [400, '{"detail":"No cursor."}'],
+    [200, 'event: current\nid: c3\ndata: {"ageMs":3}\n\nevent: changes\ndata: {"data":[]}\n\n'],
     [200, 'event: end\ndata: {"reason":"key"}\n\n'],
   ] as const;
   const asked: unknown[] = [];
@@ -55,12 +56,14 @@ it('the live page comes back where it is refused for a while, and goes on where 
   server.close();
 
   expect(refusal).toBe('Ended by the server: key');
-  expect(asked).toEqual([undefined, undefined, 'c1', 'c1', 'c1', 'c2', 'c2', undefined]);
-  expect(waits).toEqual(['Full.', '', 'Away.', 'Slow.', '', '', '']);
+  expect(asked).toEqual([undefined, undefined, 'c1', 'c1', 'c1', 'c2', 'c2', undefined, undefined]);
+  expect(waits).toEqual(['Full.', '', 'Away.', 'Slow.', '', '', '', '']);
   expect(events).toEqual([
     ['current', { ageMs: 1 }],
     ['current', { ageMs: 2 }],
     ['end', { reason: 'draining' }],
+    ['current', { ageMs: 3 }],
+    ['changes', { data: [] }],
     ['end', { reason: 'key' }],
   ]);
 });
@@ -106,4 +109,23 @@ it('the live page takes a line for dead that is silent for ten seconds, and come
   expect(fetch).toHaveBeenCalledTimes(3);
   page.abort(new Error('enough'));
   await expect(ended).rejects.toThrow('enough');
+});
+
+it('the live page reads data with any character that JSON may hold', async () => {
+  const { followStream } = (await import(READER)) as StreamReader;
+  const sent =
+    'event: changes\ndata: {"data":"a: \u2028b"}\n\nevent: end\ndata: {"reason":"key"}\n\n';
+  jest.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response(sent));
+  const events: unknown[] = [];
+  await followStream({
+    url: 'http://a',
+    key: 'k',
+    signal: AbortSignal.timeout(10_000),
+    onEvent: (...event) => events.push(event.slice(0, 2)),
+    onWait: () => undefined,
+  });
+  expect(events).toEqual([
+    ['changes', { data: 'a: \u2028b' }],
+    ['end', { reason: 'key' }],
+  ]);
 });

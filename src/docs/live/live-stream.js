@@ -7,7 +7,7 @@ const FINAL_ENDS = ['key', 'size'];
 /**
  * Follows a stream of server-sent events until `signal` says stop or the server refuses for good. EventSource can
  * neither send a header nor survive a 503.
- * @param {{url: string, key: string, signal: AbortSignal, onEvent: (type: string, data: any, id?: string) => void,
+ * @param {{url: string, key: string, signal: AbortSignal, onEvent: (name: string, data: any) => void,
  *   onWait: (why: string) => void}} options
  * @returns {Promise<string>} why the server refuses
  */
@@ -39,11 +39,12 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
         if (done) return {};
         clearTimeout(silence);
         silence = setTimeout(() => line.abort(), SILENCE_MS);
-        if (event.retry !== undefined) retryMs = event.retry;
+        const { event: name, id, data, retry } = event;
+        if (retry) retryMs = Number(retry);
         // Changes without an id are of no state to go on from.
-        if (event.id !== undefined || event.type === 'changes') cursor = event.id;
-        if (event.data) onEvent(event.type, event.data, event.id);
-        const reason = event.type === 'end' && event.data?.reason;
+        if (id || name === 'changes') cursor = id;
+        if (data) onEvent(name, data);
+        const reason = name === 'end' && data.reason;
         if (FINAL_ENDS.includes(reason)) return { refusal: `Ended by the server: ${reason}` };
       }
     } finally {
@@ -69,32 +70,19 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
   }
 }
 
-/** The events of a stream, as https://html.spec.whatwg.org/multipage/server-sent-events.html describes them. */
+/** The events of a stream, each as its fields by name: the service writes a field on one line. */
 async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
-  let event = {};
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    const lines = (text + value).split(/\r\n|\n|\r/);
-    text = lines.pop();
-    for (const line of lines) {
-      if (line !== '') {
-        addLine(event, line);
-        continue;
-      }
-      const { data, ...rest } = event;
-      event = {};
-      yield { type: 'message', ...rest, data: data && JSON.parse(data) };
+    const events = (text + value).split('\n\n');
+    text = events.pop();
+    for (const event of events) {
+      const lines = event.split('\n').map((line) => line.split(/: (.*)/s));
+      const { data, ...fields } = Object.fromEntries(lines);
+      yield { ...fields, data: data && JSON.parse(data) };
     }
   }
-}
-
-function addLine(event, line) {
-  const [, name, value] = /^([^:]*):? ?(.*)$/.exec(line);
-  if (name === 'data') event.data = event.data === undefined ? value : `${event.data}\n${value}`;
-  else if (name === 'event') event.type = value;
-  else if (name === 'id') event.id = value;
-  else if (name === 'retry' && /^\d+$/.test(value)) event.retry = Number(value);
 }
