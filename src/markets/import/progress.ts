@@ -7,7 +7,8 @@ const LINE_EVERY_MS = 10_000;
 export class Progress {
   private readonly bar = process.stderr.isTTY ? barFor(this.totalBytes) : undefined;
   private readonly timer: NodeJS.Timeout;
-  private readonly figures = { bytes: 0, megabytes: 0, read: 0, rate: 0 };
+  /** The bar shows them as they are whenever it is drawn. */
+  private readonly figures = { megabytes: 0, read: 0, rate: 0 };
 
   /** @param totalBytes length of the input, 0 when nobody knows */
   constructor(
@@ -17,13 +18,11 @@ export class Progress {
     const everyMs = this.bar ? BAR_EVERY_MS : LINE_EVERY_MS;
     let before = 0;
     this.timer = setInterval(() => {
-      const { bytes, megabytes, read } = this.figures;
+      const { megabytes, read } = this.figures;
       const rate = Math.round((read - before) / (everyMs / 1000));
       this.figures.rate = rate;
-      if (this.bar) this.bar.update(bytes, this.figures);
-      else if (read > before) {
+      if (!this.bar && read > before)
         void sayPlainly(`${read} records (${megabytes} MB) read, ${rate} a second`);
-      }
       before = read;
     }, everyMs).unref();
     this.bar?.start(totalBytes, 0, this.figures);
@@ -32,8 +31,8 @@ export class Progress {
   }
 
   update(bytes: number, read: number): void {
-    Object.assign(this.figures, { bytes, megabytes: Math.round(bytes / 1_000_000), read });
-    this.bar?.update(bytes, this.figures);
+    Object.assign(this.figures, { megabytes: Math.round(bytes / 1_000_000), read });
+    this.bar?.update(bytes);
   }
 
   /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
