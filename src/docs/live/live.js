@@ -11,7 +11,7 @@ let provenAt;
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  void watch(new FormData(form));
+  void watch();
 });
 
 // A link names what to watch, never the key: its field has no name, so that no form is sent with it.
@@ -30,12 +30,12 @@ if (form.key.value) {
 }
 setInterval(showAge, 200);
 
-async function watch(fields) {
+async function watch() {
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;
   const board = new Board(document.getElementById('board'));
-  const query = queryOf(fields);
+  const query = queryOf();
   history.replaceState(null, '', `?${query}`);
   provenAt = undefined;
   show('waiting', 'Connecting …');
@@ -53,17 +53,14 @@ async function watch(fields) {
   }
 }
 
-function queryOf(fields) {
+function queryOf() {
   const query = new URLSearchParams();
   for (const name of ['fixtureId', 'eventId']) {
-    const ids = new Set(
-      String(fields.get(name))
-        .split(/\r?\n/)
-        .filter((id) => id !== ''),
-    );
-    for (const id of ids) query.append(name, id);
+    const ids = form[name].value.split('\n').filter((id) => id !== '');
+    for (const id of new Set(ids)) query.append(name, id);
   }
-  if (fields.get('marketMoment')) query.append('marketMoment', fields.get('marketMoment'));
+  const moment = form.marketMoment.value;
+  if (moment) query.append('marketMoment', moment);
   return query;
 }
 
