@@ -11,10 +11,8 @@ export class ScopesByMarket {
   /** Notes whether a scope holds a market now. */
   update(scope: CachedScope, marketKey: string): void {
     const holders = this.of(marketKey);
-    const isHeld = scope.get(marketKey) !== undefined;
-    if (isHeld === holders.includes(scope)) return;
-    if (isHeld) this.byMarket.set(marketKey, [...holders, scope]);
-    else this.remove(scope, marketKey);
+    if (!scope.get(marketKey)) this.remove(scope, marketKey);
+    else if (!holders.includes(scope)) this.byMarket.set(marketKey, [...holders, scope]);
   }
 
   remove(scope: CachedScope, marketKey: string): void {
