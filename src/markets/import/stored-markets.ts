@@ -6,11 +6,10 @@ import {
 } from 'mongodb';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
+import { MARKET_PROJECTION } from '../market-view.js';
 import { groupBy } from './group-by.js';
 import { contentFields, identityKey } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
-
-const PROJECTION = Object.fromEntries(contentFields.map(({ name }) => [name, 1]));
 
 /** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
 export async function findStored(
@@ -26,7 +25,7 @@ export async function findStored(
   const found = markets.find(
     { $or: ofEvents },
     {
-      projection: PROJECTION,
+      projection: MARKET_PROJECTION,
       collation: EXACT_COLLATION,
       readConcern: { level: 'local' },
       readPreference: 'primary',
