@@ -55,7 +55,7 @@ const origins = new Set<string>();
       .nth(shown.length - 1)
       .waitFor();
     expect(await board().count()).toBe(shown.length);
-    await page.getByText('Current').waitFor();
+    await page.locator('[data-state="current"]', { hasText: 'Current' }).waitFor();
 
     const price = page.locator(`[data-id="${String(market._id)}"] .price`).first();
     for (const [value, className] of [

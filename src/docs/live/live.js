@@ -69,7 +69,7 @@ function onEvent(board, type, data) {
   // Changes say nothing of what is still on its way.
   if (type === 'current' || type === 'late') {
     provenAt = performance.now() - data.ageMs;
-    show(type === 'late' ? 'late' : 'current', type === 'late' ? 'Late' : 'Current');
+    show(type, type === 'late' ? 'Late' : 'Current');
   }
 }
 
