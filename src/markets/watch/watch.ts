@@ -2,6 +2,7 @@ import type { Timestamp } from 'mongodb';
 import { hash } from 'node:crypto';
 import { REPLACEMENT_CHARACTER } from '../cache/id-order.js';
 import { conditionsOf, type Conditions } from '../market.filters.js';
+import type { MarketFilters } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';
 
@@ -23,7 +24,7 @@ export class Watch {
   /** @param collection its name, with that of its database: a cursor of another collection has another hash */
   constructor(
     readonly scopes: readonly Scope[],
-    filters: Parameters<typeof conditionsOf>[0],
+    filters: MarketFilters,
     collection = '',
   ) {
     this.keys = scopes.map(scopeKey);
