@@ -185,6 +185,21 @@ describe('markets import', () => {
     expect(await storedMarkets(listed, expression)).toEqual(expect.arrayContaining(mended));
   });
 
+  it('mends runners that another writer stored as a list within their list', async () => {
+    const [whole, empty] = [aRecord(), aRecord({ runners: [] })];
+    const input = ndjson(whole, empty);
+    await runImport(['-'], input);
+    for (const { eventId, runners } of [whole, empty]) {
+      await markets.updateOne({ eventId }, { $set: { runners: [runners] } });
+    }
+
+    const { report } = await runImport(['-'], input);
+
+    expect(report).toEqual(counts({ read: 2, updated: 2 }));
+    const mended = [whole, empty].map((record) => expect.objectContaining(record));
+    expect(await storedMarkets(whole, empty)).toEqual(expect.arrayContaining(mended));
+  });
+
   it('lets the last of one identity hold, within a file and over files', async () => {
     const first = aRecord({ name: 'First', createdAt: EARLIER });
     const last = { ...first, name: 'Last', createdAt: undefined };

@@ -39,12 +39,11 @@ export async function findStored(
  * @param isLarge the command would be too long with the market in it twice: it is not compared
  */
 export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
-  // `$ne` does not find a list that holds the value, so lists are found by their type.
-  const $or = contentFields.flatMap(({ name, kind }) => [
-    { [name]: { $ne: fields[name] } },
-    ...(kind === 'list' ? [] : [{ [name]: { $type: 'array' } }]),
-  ]);
-  const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $or };
+  // Compared by expressions: a plain `$ne` takes a list that holds the value for the value itself.
+  const $or = contentFields.map(({ name }) => ({
+    $ne: [`$${name}`, { $literal: fields[name] }],
+  }));
+  const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $expr: { $or } };
   return { updateOne: { filter, update: { $set: fields }, collation: EXACT_COLLATION } };
 }
 
