@@ -16,6 +16,14 @@ const AHEAD_MAX_MS = 500;
 /** How long a feed that is starting, or will soon have told what a client missed, is waited for. Milliseconds. */
 const RESUMING_MAX_MS = 1_000;
 
+/** Whether the feed has yet to reach a position. */
+export function isBehind(
+  feed: Pick<ChangeFeed, 'position'>,
+  after: Timestamp | undefined,
+): boolean {
+  return after !== undefined && !feed.position?.greaterThanOrEqual(after);
+}
+
 /**
  * Waits a little for the feed to be current, and to have reached a position.
  * @returns why memory can't answer, if the feed is not current, or follows no changes at present
@@ -32,17 +40,17 @@ export async function waitForFeed(
     const now = performance.now();
     const waited = now - startedAt;
     if (!feed.isCurrent) lateUntil = now;
-    const isBehind = after !== undefined && !feed.position?.greaterThanOrEqual(after);
-    if (feed.isCurrent && !isBehind) return undefined;
+    const isAwaited = isBehind(feed, after);
+    if (feed.isCurrent && !isAwaited) return undefined;
     const { isStarting } = feed;
     const { state, lateBecause } = feed.status;
     if (!isStarting && state === 'blind') return changesUnavailable('blind');
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isOver = question.waitMs < 0;
-    if (isBehind && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
+    if (isAwaited && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
-    if (isOver || ((isStarting || !isBehind) && waited > longest))
+    if (isOver || ((isStarting || !isAwaited) && waited > longest))
       return changesUnavailable('blind');
     await delay(CHECK_EVERY_MS);
   }
