@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { cpuSeconds, SERVER_CORE } from './machine.js';
@@ -63,11 +64,17 @@ function startService(contender: Contender, uri: string, port: number): ChildPro
     CACHE_MAX_MB: contender === 'service, cache off' ? '0' : '',
     LOG_LEVEL: 'info',
     LOG_FORMAT: 'json',
-    // As the image starts it; on Node 20 this is the default.
-    NODE_OPTIONS: '--max-semi-space-size=16',
+    NODE_OPTIONS: imageOptions(),
   };
   const program = contender === 'service, Node 24' ? NODE_24 : undefined;
   return startNode(SERVER_CORE, './service.js', [], settings, program);
+}
+
+/** The options that the image starts Node with. */
+function imageOptions(): string {
+  const [, words = '[]'] = /^CMD (\["node", .*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
+  const command: string[] = JSON.parse(words);
+  return command.filter((word) => word.startsWith('--')).join(' ');
 }
 
 /** A server that answers at once, whatever it is asked: it shows how much the load client can do. */

@@ -271,6 +271,14 @@ it('the checks fail in CI where one of their programs is missing, and say which'
   }
 });
 
+describe('the image', () => {
+  it('starts Node as the deployment page says', () => {
+    const [, words = '[]'] = /^CMD (\["node".*)$/m.exec(dockerfile) ?? [];
+    const page = readFileSync('docs/deployment.md', 'utf8');
+    expect(page).toContain(`\`${(JSON.parse(words) as string[]).join(' ')}\``);
+  });
+});
+
 describe('Compose', () => {
   const { services } = read('docker-compose.yml') as {
     services: Record<string, ComposeService> & { markets: ComposeServer };
