@@ -8,8 +8,8 @@ type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems'>>;
 /** Text by the rule of ids, compared exactly; given once, unless `maxItems` says otherwise. */
 const idText = (where: Parameter['in']) => (documented: Text) => {
   const each = documented.maxItems !== undefined;
-  const schema = { type: 'string', pattern: ID_PATTERN };
-  const isId = Matches(new RegExp(ID_PATTERN, 'u'), { each, message: `must be ${ID_RULE}` });
+  const schema = { type: 'string', pattern: ID_PATTERN.source };
+  const isId = Matches(ID_PATTERN, { each, message: `must be ${ID_RULE}` });
   return declare({ in: where, ...documented, schema }, isId);
 };
 
