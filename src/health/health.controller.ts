@@ -14,7 +14,7 @@ export class HealthController {
   @Get('live')
   @ApiOperation({ summary: 'Whether the process is alive; MongoDB is not asked' })
   @ApiOkResponse({ description: 'Alive.', type: LiveState })
-  @ApiProblems('invalid_request', 'method_not_allowed')
+  @ApiProblems()
   @Header('Cache-Control', 'no-store')
   live(): LiveState {
     return { status: 'alive' };
@@ -23,7 +23,7 @@ export class HealthController {
   @Get('ready')
   @ApiOperation({ summary: 'Whether look-ups can be answered' })
   @ApiOkResponse({ description: 'Ready.', type: ReadyState })
-  @ApiProblems('invalid_request', 'method_not_allowed', 'database_unavailable')
+  @ApiProblems('database_unavailable')
   @Header('Cache-Control', 'no-store')
   async ready(): Promise<ReadyState> {
     await this.readiness.check();

@@ -19,8 +19,9 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof
   503: { 'Retry-After': header('Seconds to wait.') },
 };
 
-/** Documents the problems that a route can answer with: one response for each status. */
-export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDecorator {
+/** Documents the problems that a route can answer with, beside those of every route: one response for each status. */
+export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
+  const codes: ProblemCode[] = ['invalid_request', 'method_not_allowed', ...more];
   const statuses = [...new Set(codes.map((code) => PROBLEMS[code].status))];
   return applyDecorators(
     ApiExtraModels(ProblemBody),
@@ -30,7 +31,7 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
         status,
         description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
         headers: { ...HEADERS[status], 'Cache-Control': header('Always `no-store`.') },
-        content: problemContent(same.map((code) => new Problem(code, detailOf(code)))),
+        content: problemContent(same.map(exampleOf)),
       });
     }),
   );
@@ -42,11 +43,9 @@ export function ApiKeyed(...more: ProblemCode[]): MethodDecorator {
     ApiSecurity(API_KEY_QUERY),
     ApiSecurity(API_KEY_HEADER),
     ApiProblems(
-      'invalid_request',
       'ambiguous_credentials',
       'unauthorized',
       'not_found',
-      'method_not_allowed',
       'rate_limited',
       'internal_error',
       'database_unavailable',
@@ -76,7 +75,7 @@ export function textHeader(description: string, example: string) {
   return { description, schema: { type: 'string' as const, example } };
 }
 
-/** An example: the true detail depends on the request. */
-function detailOf(code: ProblemCode): string {
-  return `What went wrong this time: ${PROBLEMS[code].title.toLowerCase()}.`;
+/** The true detail depends on the request. */
+function exampleOf(code: ProblemCode): Problem {
+  return new Problem(code, `What went wrong this time: ${PROBLEMS[code].title.toLowerCase()}.`);
 }

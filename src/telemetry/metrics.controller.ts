@@ -22,7 +22,7 @@ export class MetricsController {
     description: 'Every metric with its help, type and values.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
-  @ApiProblems('invalid_request', 'method_not_allowed', 'internal_error')
+  @ApiProblems('internal_error')
   async scrape(@Res() response: Response): Promise<void> {
     const text = await this.metrics.text();
     const { contentType } = this.metrics.registry;
