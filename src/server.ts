@@ -52,8 +52,8 @@ async function start(): Promise<void> {
     await connected;
     if (config.dbInit) await database.init();
     if (!embedded) return;
-    await prepareDemo(app);
-    if (config.demoFeed) void moveDemoPrices(app);
+    await prepareDemo(database.connection);
+    if (config.demoFeed) void moveDemoPrices(database.connection);
     process.stdout.write(welcome(host, port));
   } catch (error) {
     // The shutdown has closed what the rest of the start needs.

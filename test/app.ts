@@ -15,6 +15,7 @@ export interface TestApp {
   readonly app: NestExpressApplication;
   readonly config: Config;
   readonly database: Database;
+  readonly keys: ApiKeysService;
   /** Where it listens, on loopback. */
   readonly url: string;
   readonly port: number;
@@ -52,12 +53,13 @@ export async function createTestApp(
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const key =
-    options.key ?? (await app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 })).key;
+  const keys = new ApiKeysService(database.connection);
+  const key = options.key ?? (await keys.create({ name: 'test', rateLimit: 0 })).key;
   return {
     app,
     config,
     database,
+    keys,
     url,
     port,
     key,

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { LOOKUPS } from './lookups.js';
 import { sendRaw } from './raw-http.js';
@@ -18,7 +17,7 @@ let received: string;
 
 beforeAll(async () => {
   service = await createTestApp({ authFailuresPerMinute: 0 });
-  ({ key: canary } = await service.app.get(ApiKeysService).create({ name: 'canary' }));
+  ({ key: canary } = await service.keys.create({ name: 'canary' }));
   received = (await Promise.all(requests().map(send))).join('\n');
 });
 

@@ -4,7 +4,6 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Watch, WatchEvent } from '../clients/typescript/src/client.js';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { Random } from './coherence/random.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -177,7 +176,7 @@ describe('a watch', () => {
   });
 
   it('ends with the problem when its key is revoked', async () => {
-    const keys = service.app.get(ApiKeysService);
+    const keys = service.keys;
     const { id, key } = await keys.create({ name: 'short-lived', rateLimit: 0 });
     const watch = client(key).watch({ fixtureId: newId() });
     await isCurrent(watch);
@@ -190,7 +189,7 @@ describe('a watch', () => {
   });
 
   it('waits where a limit says so', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', rateLimit: 1 });
+    const { key } = await service.keys.create({ name: 'few', rateLimit: 1 });
     const first = client(key).watch({ fixtureId: newId() });
     const second = client(key).watch({ fixtureId: newId() });
     try {
@@ -204,7 +203,7 @@ describe('a watch', () => {
   });
 
   it('asks again and again where its key may have no more streams', async () => {
-    const keys = service.app.get(ApiKeysService);
+    const keys = service.keys;
     const { key } = await keys.create({ name: 'single', rateLimit: 0, streams: 1 });
     const first = client(key).watch({ fixtureId: newId() });
     await isCurrent(first);

@@ -4,7 +4,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -259,7 +258,7 @@ describe('a problem', () => {
   });
 
   it('that passes is waited for: a limit', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', rateLimit: 1 });
+    const { key } = await service.keys.create({ name: 'few', rateLimit: 1 });
     const few = new packed.exports.MarketsClient({ baseUrl: service.url, apiKey: key });
     await few.byFixture('f');
     const signal = AbortSignal.timeout(300);

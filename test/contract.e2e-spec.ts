@@ -5,7 +5,6 @@ import type { OpenAPIV3_1 } from 'openapi-types';
 import { pino } from 'pino';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey } from '../src/api-keys/key-form.js';
 import { createApp } from '../src/app.setup.js';
 import type { RequestFault } from '../src/http/problem-body.dto.js';
@@ -100,9 +99,7 @@ describe('every documented bound is kept, one step beyond it is refused by name:
 describe('every answer is as the document says:', () => {
   it.each(LOOKUPS)('from GET $route/{$id}', async ({ route }) => {
     const path = `${route}/${ID}`;
-    const { key: limited } = await service.app
-      .get(ApiKeysService)
-      .create({ name: 'limited', rateLimit: 2 });
+    const { key: limited } = await service.keys.create({ name: 'limited', rateLimit: 2 });
     const etag = await tagOf(path);
 
     expect(await askFor({ path, query: 'take=100' })).toEqual(documented(200));

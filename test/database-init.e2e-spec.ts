@@ -10,7 +10,6 @@ import {
 } from '@jest/globals';
 import { MongoClient, type Db } from 'mongodb';
 import { randomUUID } from 'node:crypto';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
@@ -106,7 +105,7 @@ describe('collections with a collation of their own', () => {
 
   it('end no key but the one that is named', async () => {
     service = await createTestApp({ mongodbUri });
-    const keys = service.app.get(ApiKeysService);
+    const keys = service.keys;
     const { id } = await keys.create({ name: 'mine' });
     const swapped = id.replace(/[a-z]/gi, (letter) =>
       letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
@@ -122,7 +121,7 @@ describe('collections with a collation of their own', () => {
     const createdAt = new Date('2100-01-01');
     const records = ['a', 'B'].map((_id) => ({ _id, name: _id, hash: '', createdAt }));
     await db.collection<{ _id: string }>('api_keys').insertMany(records);
-    const keys = await service.app.get(ApiKeysService).list();
+    const keys = await service.keys.list();
     expect(keys.slice(-2).map(({ _id }) => _id)).toEqual(['B', 'a']);
   });
 });

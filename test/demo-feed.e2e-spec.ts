@@ -21,7 +21,7 @@ beforeEach(async () => {
   service = await createTestApp();
   await store(service.database.connection, ...records);
   stop = new AbortController();
-  feed = moveDemoPrices(service.app, { pauseMs: 1, signal: stop.signal });
+  feed = moveDemoPrices(service.database.connection, { pauseMs: 1, signal: stop.signal });
 });
 
 afterEach(async () => {
@@ -86,9 +86,9 @@ it('begins with all markets or none: a start that fails under way leaves nothing
     await insert(...args);
     throw new Error('killed');
   });
-  await expect(prepareDemo(service.app)).rejects.toThrow('killed');
+  await expect(prepareDemo(service.database.connection)).rejects.toThrow('killed');
   expect(await stored()).toEqual([]);
-  await prepareDemo(service.app);
+  await prepareDemo(service.database.connection);
   expect(await stored()).toEqual(records);
 });
 
@@ -97,7 +97,7 @@ it('puts no demo markets beside those of others', async () => {
   await collection().deleteMany();
   const own = aMarket();
   await store(service.database.connection, own);
-  await prepareDemo(service.app);
+  await prepareDemo(service.database.connection);
   expect((await stored()).map(({ marketId }) => marketId)).toEqual([own.marketId]);
 });
 

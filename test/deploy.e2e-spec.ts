@@ -145,7 +145,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect(await initDatabase(operator.get(Database).connection)).not.toContainEqual(
       expect.objectContaining({ ok: false }),
     );
-    const { key } = await operator.get(ApiKeysService).create({ name: 'deploy' });
+    const { key } = await keysOf(operator).create({ name: 'deploy' });
 
     const service = await connectedApp('marketsService');
     const market = aMarket();
@@ -163,7 +163,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect(status.changeFeed).toEqual({ on: true });
     expect(status.indexes.map(({ present }) => present)).not.toContain(null);
 
-    await operator.get(ApiKeysService).revoke(keyIdOf(key) ?? '');
+    await keysOf(operator).revoke(keyIdOf(key) ?? '');
     const deadline = performance.now() + REVOKED_WITHIN_MS;
     while ((await get()).status !== 401 && performance.now() < deadline) await delay(50);
     expect((await get()).status).toBe(401);
@@ -210,11 +210,8 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   }, 30_000);
 
   it('may be dropped and made again: the service logs in anew, and keeps no client of before', async () => {
-    const { key } = await (
-      await connectedApp('marketsOperator')
-    )
-      .get(ApiKeysService)
-      .create({ name: 'anew' });
+    const operator = await connectedApp('marketsOperator');
+    const { key } = await keysOf(operator).create({ name: 'anew' });
     const service = await connectedApp('marketsService');
     const status = async () => {
       const server = service.getHttpServer();
@@ -375,3 +372,7 @@ describe('The version that is shipped', () => {
     expect(named).toEqual([built, built]);
   });
 });
+
+function keysOf(app: NestExpressApplication): ApiKeysService {
+  return new ApiKeysService(app.get(Database).connection);
+}

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
 import type { RequestFault } from '../src/http/problem-body.dto.js';
@@ -294,7 +293,7 @@ function expectSilence(answer: RawAnswer | undefined): void {
 }
 
 async function makeKeys(): Promise<ReadonlyMap<string, string>> {
-  const apiKeys = service.app.get(ApiKeysService);
+  const apiKeys = service.keys;
   const limited = await apiKeys.create({ name: 'limited', rateLimit: 1 });
   const expired = await apiKeys.create({ name: 'expired', expiresInMs: 1 });
   const revoked = await apiKeys.create({ name: 'revoked' });

@@ -12,7 +12,7 @@ import { MongoClient, type CommandStartedEvent } from 'mongodb';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoredApiKey } from '../src/api-keys/stored-api-key.js';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
+import type { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const uri = new URL(testDatabaseUri());
   uri.searchParams.set('monitorCommands', 'true');
   service = await createTestApp({ mongodbUri: uri.href, authFailuresPerMinute: 0 });
-  keys = service.app.get(ApiKeysService);
+  keys = service.keys;
 });
 
 afterEach(() => {
@@ -649,7 +649,7 @@ describe('while MongoDB is away', () => {
   beforeEach(async () => {
     mongod = await TestMongod.start();
     cutOff = await createTestApp({ mongodbUri: mongod.uri });
-    const create = () => cutOff.app.get(ApiKeysService).create({ name: 'test', rateLimit: 0 });
+    const create = () => cutOff.keys.create({ name: 'test', rateLimit: 0 });
     [known, unused] = [(await create()).key, (await create()).key];
   });
 
@@ -693,7 +693,7 @@ describe('while MongoDB is away', () => {
 
   it('a stream ends when its key expires all the same', async () => {
     const aDay = { name: 'test', expiresInMs: DAY_MS };
-    const { key } = await cutOff.app.get(ApiKeysService).create(aDay);
+    const { key } = await cutOff.keys.create(aDay);
     const url = `${cutOff.url}/v1/markets/stream?eventId=any`;
     const stream = await StreamClient.open(url, { 'X-API-Key': key });
     try {

@@ -12,7 +12,6 @@ import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import type { Problem } from '../src/http/problem.js';
@@ -42,8 +41,8 @@ afterAll(async () => {
   await service.close();
 });
 
-async function newKey(rateLimit?: number, { app } = service): Promise<string> {
-  const { key } = await app.get(ApiKeysService).create({ name: 'test', rateLimit });
+async function newKey(rateLimit?: number, { keys } = service): Promise<string> {
+  const { key } = await keys.create({ name: 'test', rateLimit });
   return key;
 }
 
@@ -334,7 +333,7 @@ describe('refused keys from one address', () => {
   it('are not looked up for having the id of a good one, or once having been good', async () => {
     const good = await newKey(0);
     const revoked = await newKey(0);
-    const keys = strict.app.get(ApiKeysService);
+    const keys = strict.keys;
     await keys.revoke(keyIdOf(revoked) ?? '');
     expect((await askStrict(good)).status).toBe(200);
     expect((await askStrict(revoked)).status).toBe(401);

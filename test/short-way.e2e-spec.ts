@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
 import { JsonBody } from '../src/markets/json-body.js';
 import { ShortWay } from '../src/markets/short-way.js';
@@ -52,7 +51,7 @@ afterAll(async () => {
 const ask = (path: string) => withMemory.get(path).expect(200);
 
 async function makeKeys(): Promise<Record<string, string>> {
-  const apiKeys = withMemory.app.get(ApiKeysService);
+  const apiKeys = withMemory.keys;
   const create = async (options: object) =>
     (await apiKeys.create({ name: 'x', rateLimit: 0, ...options })).key;
   return {
@@ -274,7 +273,7 @@ it('remembers no key', () => {
 });
 
 it('stops when the key is revoked, and tells each change', async () => {
-  const apiKeys = withMemory.app.get(ApiKeysService);
+  const apiKeys = withMemory.keys;
   const { key, record } = await apiKeys.create({ name: 'short', rateLimit: 0 });
   const status = async () => (await withMemory.getOpen(`${PATH}?api_key=${key}`)).status;
   expect(await status()).toBe(200);

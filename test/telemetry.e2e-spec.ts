@@ -10,7 +10,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import supertest from 'supertest';
 import { generateKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { REFUSALS } from '../src/api-keys/key-verifier.js';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createApp } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
@@ -168,7 +167,7 @@ describe('GET /metrics', () => {
   });
 
   it('counts a request that ran into its limit', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'slow', rateLimit: 1 });
+    const { key } = await service.keys.create({ name: 'slow', rateLimit: 1 });
     const before = valueOf(
       await metricsOf(service.url),
       'rate_limited_requests_total{limit="key"}',

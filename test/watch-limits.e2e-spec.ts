@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
@@ -183,7 +182,7 @@ describe('a key that leaves many megabytes unread', () => {
 
   it('is refused until it has read them or left', async () => {
     const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
-    const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
+    const other = await service.keys.create({ name: 'other', rateLimit: 0 });
     await inTime(() => service.get(path));
 
     const statuses = [];
@@ -209,7 +208,7 @@ describe('a key that leaves many megabytes unread', () => {
 
   it('is refused another stream', async () => {
     const path = `/v1/markets/stream?eventId=${await anEvent(14, MIB)}`;
-    const other = await service.app.get(ApiKeysService).create({ name: 'other', rateLimit: 0 });
+    const other = await service.keys.create({ name: 'other', rateLimit: 0 });
     // While the feed is late on a busy machine, streams are refused as well.
     const opens = (key?: string) => until(async () => (await ask(path, key)) === 200);
     const isOverloaded = async () => {

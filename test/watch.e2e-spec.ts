@@ -3,7 +3,6 @@ import { Binary, ObjectId, Timestamp, UUID, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import type { Config } from '../src/config.js';
@@ -297,7 +296,7 @@ describe('both', () => {
   });
 
   it('cost one request for every ten ids begun, all or nothing', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'limited', rateLimit: 7 });
+    const { key } = await service.keys.create({ name: 'limited', rateLimit: 7 });
     const ids = Array.from({ length: 21 }, () => `eventId=${randomUUID()}`).join('&');
     const ask = () => fetch(`${service.url}/v1/markets/changes?${ids}&api_key=${key}`);
     const left = async () => {
@@ -619,7 +618,7 @@ describe('GET /v1/markets/stream', () => {
 
 describe('a stream that is refused', () => {
   it('is one more than its key may have; others stay', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'few', streams: 2 });
+    const { key } = await service.keys.create({ name: 'few', streams: 2 });
     const query = `eventId=${randomUUID()}`;
     const held = [await open(query, {}, key), await open(query, {}, key)];
     const refused = await open(query, {}, key);
@@ -630,7 +629,7 @@ describe('a stream that is refused', () => {
   });
 
   it('is one more than its key may have, when all come at the same time', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'quick', streams: 2 });
+    const { key } = await service.keys.create({ name: 'quick', streams: 2 });
     const query = `eventId=${randomUUID()}`;
     // While they are prepared none is open yet.
     const opening = service.app.get(WatchOpening);
@@ -650,7 +649,7 @@ describe('a stream that is refused', () => {
   });
 
   it('is any of a key that may have none', async () => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'none', streams: 0 });
+    const { key } = await service.keys.create({ name: 'none', streams: 0 });
     const refused = service.getOpen('/v1/markets/stream?eventId=a').set('X-API-Key', key);
     const { body, headers } = await refused.timeout(2_000).expect(429);
     expect(body.code).toBe('too_many_streams');
@@ -661,7 +660,7 @@ describe('a stream that is refused', () => {
     ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'charge')],
     ['it was prepared', () => jest.spyOn(service.app.get(WatchOpening), 'open')],
   ])('is none whose caller left while %s: it is not counted', async (_when, step) => {
-    const { key } = await service.app.get(ApiKeysService).create({ name: 'hasty', streams: 1 });
+    const { key } = await service.keys.create({ name: 'hasty', streams: 1 });
     const query = `eventId=${randomUUID()}`;
     // What it asks for is in memory already: nothing else may be the reason that there is no stream.
     await service.get(`/v1/markets/changes?${query}`).expect(200);
@@ -704,7 +703,7 @@ describe('a stream ends', () => {
   it('when its key is revoked, as do all of that key', async () => {
     // However soon after a check that is, and though reading the key takes a while.
     expect(service.app.get(StreamTimes).checkKeysEveryMs).toBeLessThanOrEqual(1_000);
-    const keys = service.app.get(ApiKeysService);
+    const keys = service.keys;
     const { key, id } = await keys.create({ name: 'short' });
     const query = `eventId=${randomUUID()}`;
     const all = await Promise.all(Array.from({ length: 4 }, () => open(query, {}, key)));

@@ -1,7 +1,7 @@
-import { Logger, type INestApplicationContext } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
+import type { Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MARKETS } from '../common/collections.js';
-import { Database } from '../database/database.js';
 import type { Runner } from '../markets/market.schema.js';
 import { demoMarkets, priceOf } from './demo-markets.js';
 
@@ -17,10 +17,10 @@ const FURTHEST = 0.05;
  * @throws AbortError when the signal ends it
  */
 export async function moveDemoPrices(
-  app: INestApplicationContext,
+  connection: Connection,
   { pauseMs = PAUSE_MS, signal }: { pauseMs?: number; signal?: AbortSignal } = {},
 ): Promise<void> {
-  const markets = app.get(Database).connection.collection(MARKETS);
+  const markets = connection.collection(MARKETS);
   const records = demoMarkets();
   const live = records.filter(({ marketMoment }) => marketMoment === 'live');
   // The ids of demo markets are consecutive.

@@ -1,14 +1,13 @@
-import { Logger, type INestApplicationContext } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
+import type { Connection } from 'mongoose';
 import { ApiKeysService } from '../api-keys/api-keys.service.js';
 import { MARKETS } from '../common/collections.js';
-import { Database } from '../database/database.js';
 import { demoMarkets } from './demo-markets.js';
 
 /** Fills an empty database with demo markets, all or none, and stores the demo key. */
-export async function prepareDemo(app: INestApplicationContext): Promise<void> {
-  const { connection } = app.get(Database);
+export async function prepareDemo(connection: Connection): Promise<void> {
   const markets = connection.collection(MARKETS);
-  await app.get(ApiKeysService).ensureDemoKey();
+  await new ApiKeysService(connection).ensureDemoKey();
   await connection.transaction(
     async (session) => {
       if (await markets.findOne({}, { session, projection: { _id: 1 } })) return;
