@@ -169,6 +169,7 @@ const VARIATIONS: readonly Variation[] = [
   { headers: [...BOTH, 'Content-Length: 2'], body: '{}' },
   { headers: [...BOTH, 'Transfer-Encoding: chunked'], body: '2\r\n{}\r\n0\r\n\r\n' },
   { version: 'HTTP/1.0' },
+  { version: 'HTTP/1.0', headers: [...BOTH, 'Connection: keep-alive', 'Accept-Encoding: br'] },
   { version: 'HTTP/2.0' },
   { method: 'HEAD', headers: [...BOTH, 'Accept-Encoding: br'] },
   { method: 'HEAD', headers: [...BOTH, 'If-None-Match: <etag>'] },

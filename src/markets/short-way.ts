@@ -20,9 +20,6 @@ const TARGET_LENGTH_MAX = 512;
 const KEY_HEADER = API_KEY_HEADER.toLowerCase();
 const KEY_IN_QUERY = `${API_KEY_QUERY}=`;
 
-/** With one of these a request takes the full way, which knows what to make of it. */
-const NOT_PLAIN = ['expect', 'content-length', 'transfer-encoding'];
-
 /** What the full way found out about a request target. */
 interface Known {
   readonly route: unknown;
@@ -90,10 +87,8 @@ export class ShortWay {
 }
 
 function isPlain(request: ApiRequest): boolean {
-  const { fromOperator, headers, httpVersion, method } = request;
-  if (fromOperator || httpVersion !== '1.1' || (method !== 'GET' && method !== 'HEAD'))
-    return false;
-  if (NOT_PLAIN.some((name) => name in headers)) return false;
+  const { fromOperator, method } = request;
+  if (fromOperator || (method !== 'GET' && method !== 'HEAD')) return false;
   try {
     checkProtocol(request);
     return true;
