@@ -45,8 +45,8 @@ export class ApiKeyGuard implements CanActivate {
     }
     const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
-    request.apiKey = await this.callerOf(request, key);
-    await this.limit.take(request);
+    const apiKey = await this.callerOf(request, key);
+    await this.limit.take(Object.assign(request, { apiKey }));
     return true;
   }
 

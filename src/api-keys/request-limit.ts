@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config.js';
-import type { ApiRequest } from '../http/api-request.js';
+import type { KeyedRequest } from '../http/api-request.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
@@ -10,7 +10,7 @@ const WINDOW_ENDS_MS = 500;
 /** The limit's name in the `RateLimit` headers. */
 const POLICY = 'default';
 
-type Limited = Pick<ApiRequest, 'apiKey' | 'answerHeaders'>;
+type Limited = Pick<KeyedRequest, 'apiKey' | 'answerHeaders'>;
 
 /** The requests per minute of each key, over all routes that need one. */
 @Injectable()
@@ -25,7 +25,7 @@ export class RequestLimit {
    * @throws Problem `rate_limited`
    */
   take(request: Limited): void | Promise<void> {
-    const { id, limit } = this.limitOf(request);
+    const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
     if (limit === 0) return;
     const count = this.counter.add(id);
     if (count instanceof Promise) return count.then((later) => admit(request, limit, later));
@@ -38,7 +38,7 @@ export class RequestLimit {
    * @throws Problem `rate_limited`
    */
   async charge(request: Limited, cost: number): Promise<void> {
-    const { id, limit } = this.limitOf(request);
+    const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
     const rest = cost - 1;
     if (limit === 0 || rest <= 0) return;
     const added = this.counter.add(id, rest);
@@ -53,11 +53,6 @@ export class RequestLimit {
     const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
     if (!isAboveLimit) throw refusal(limit, left);
     admit(request, limit, { ...left, used: limit });
-  }
-
-  private limitOf({ apiKey }: Limited): { id: string; limit: number } {
-    if (!apiKey) return { id: '', limit: 0 };
-    return { id: apiKey.id, limit: apiKey.rateLimit ?? this.config.rateLimitPerMinute };
   }
 }
 

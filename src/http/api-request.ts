@@ -41,3 +41,6 @@ export interface ApiRequest extends Request {
   /** What the answer was made from: for log and metrics. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
 }
+
+/** A request whose key is good: what the handlers of protected routes get. */
+export type KeyedRequest = ApiRequest & { readonly apiKey: Caller };

@@ -67,7 +67,7 @@ export class ShortWay {
     request.route = known.route;
     request.apiKey = apiKey;
     try {
-      void this.limit.take(request);
+      void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
       sendAnswer(request, response, answer)?.catch(() => response.destroy());
     } catch (error) {

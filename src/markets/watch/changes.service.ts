@@ -4,7 +4,7 @@ import { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
-import type { ApiRequest } from '../../http/api-request.js';
+import type { KeyedRequest } from '../../http/api-request.js';
 import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
@@ -46,7 +46,7 @@ export class ChangesService {
    */
   async answer(
     question: WatchQuestion,
-    request: ApiRequest,
+    request: KeyedRequest,
     response: Response,
   ): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);

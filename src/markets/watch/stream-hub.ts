@@ -5,7 +5,7 @@ import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { elapsedMs, momentBefore, momentNow, type Moment } from '../../common/moment.js';
 import { Config } from '../../config.js';
-import type { ApiRequest, Caller } from '../../http/api-request.js';
+import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
 import { answerHeadersOf } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
@@ -63,7 +63,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
    * @throws Problem
    */
   async open(
-    request: ApiRequest,
+    request: KeyedRequest,
     response: Response,
     question: WatchQuestion,
     conflateMs: number,
@@ -77,7 +77,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     // A client that has left emits no further `close`, so its stream would be counted for ever.
     if (response.closed || request.socket.destroyed) return;
     const { watch, since } = question;
-    const { id: keyId } = request.apiKey as Caller;
+    const { id: keyId } = request.apiKey;
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
     if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
@@ -115,8 +115,8 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   }
 
   /** A new stream never displaces another. */
-  private refuseTooMany(request: ApiRequest): void {
-    const { id, streams = this.config.streamsPerKey } = request.apiKey as Caller;
+  private refuseTooMany(request: KeyedRequest): void {
+    const { id, streams = this.config.streamsPerKey } = request.apiKey;
     const ofKey = this.ofKey(id);
     if (ofKey.length >= streams) {
       const detail = `This key has ${streams} streams open, which is its limit.`;

@@ -5,7 +5,7 @@ import { RequestLimit } from '../../api-keys/request-limit.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
-import type { ApiRequest } from '../../http/api-request.js';
+import type { KeyedRequest } from '../../http/api-request.js';
 import { Input } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
 import { Changes, EXAMPLE_CURSOR } from './changes.dto.js';
@@ -52,7 +52,7 @@ export class WatchController {
   @ApiKeyed('too_much_data')
   async listChanges(
     @Input() query: WatchQuery,
-    @Req() request: ApiRequest,
+    @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
     const question = await this.accept(request, query, query.since);
@@ -75,7 +75,7 @@ export class WatchController {
   @ApiKeyed('too_much_data', 'too_many_streams', 'changes_unavailable')
   async streamChanges(
     @Input() query: StreamQuery,
-    @Req() request: ApiRequest,
+    @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
     const { since, lastEventId, conflateMs } = query;
@@ -85,7 +85,7 @@ export class WatchController {
 
   /** Charges the limit of the key, then gives the question. */
   private async accept(
-    request: ApiRequest,
+    request: KeyedRequest,
     query: WatchQuery,
     cursor: string | undefined,
   ): Promise<WatchQuestion> {
