@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
-import { CommandFailure, type CommandContext } from './common/command.js';
+import type { CommandContext } from './common/command.js';
 import { loadConfig, type Config } from './config.js';
 import { newConnection, openConnection } from './database/connection.js';
 import { whyNotConnected } from './database/mongo-errors.js';
@@ -37,7 +37,7 @@ export async function withDatabase(
   };
   try {
     await openConnection(connection, server.uri, CONNECTION_OPTIONS).catch((error: unknown) => {
-      throw new CommandFailure(whyNotConnected(error));
+      throw new Error(whyNotConnected(error));
     });
     signal.throwIfAborted();
     await Promise.race([work(context), graceAfter(signal)]);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { fstatSync, statSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
-import { CommandFailure, type Result } from './common/command.js';
+import type { Result } from './common/command.js';
 import { printableJson, printableLines } from './common/text.js';
 
 type Output = NodeJS.WriteStream & { readonly fd: number };
@@ -36,12 +36,11 @@ export async function print(result: Result, json: boolean): Promise<void> {
 
 /**
  * The result on stdout; unlike `print`, it fails if nobody can get the result.
- * @throws CommandFailure when it can't be written, or the signal comes first
+ * @throws Error when it can't be written, or the signal comes first
  */
 export async function deliver(result: Result, json: boolean, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  if (isNullDevice(stdout))
-    throw new CommandFailure('stdout leads nowhere: nobody would see the key');
+  if (isNullDevice(stdout)) throw new Error('stdout leads nowhere: nobody would see the key');
   const stopped = once(signal, 'abort').then(() => signal.throwIfAborted());
   const written = writeWhole(stdout, rendered(result, json)).catch((error: unknown) => {
     throw writeFailure(error);
@@ -53,8 +52,8 @@ function rendered({ json, text }: Result, asJson: boolean): string {
   return `${asJson ? printableJson(json) : printableLines(text)}\n`;
 }
 
-function writeFailure(error: unknown): CommandFailure {
-  return new CommandFailure(`stdout can't be written: ${(error as NodeJS.ErrnoException).code}`);
+function writeFailure(error: unknown): Error {
+  return new Error(`stdout can't be written: ${(error as NodeJS.ErrnoException).code}`);
 }
 
 /** Whether what is written is lost. Node opens the null device in the place of a closed output. */

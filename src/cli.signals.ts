@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CommandFailure } from './common/command.js';
 
 /** How long a command may take to end after a signal; then it is abandoned. Milliseconds. */
 const GRACE_MS = 5_000;
@@ -12,7 +11,7 @@ export function stopSignal(): AbortSignal {
     process.on(name, () => {
       if (controller.signal.aborted) process.exit(1);
       setTimeout(() => process.exit(1), 2 * GRACE_MS).unref();
-      controller.abort(new CommandFailure(`stopped by ${name}`));
+      controller.abort(new Error(`stopped by ${name}`));
     });
   }
   return controller.signal;

@@ -1,6 +1,5 @@
 import type { Connection } from 'mongoose';
 import { API_KEYS } from '../common/collections.js';
-import { CommandFailure } from '../common/command.js';
 import { EXACT_COLLATION } from '../database/driver-options.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
@@ -65,7 +64,7 @@ export class ApiKeysService {
     );
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
-    throw new CommandFailure(
+    throw new Error(
       'The key was revoked or rotated at this very moment: the new one does not work.',
     );
   }
@@ -102,7 +101,7 @@ export class ApiKeysService {
     try {
       await this.records.deleteOne({ _id: id }, EXACT);
     } catch (error) {
-      throw new CommandFailure(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
+      throw new Error(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
         cause: error,
       });
     }
@@ -110,7 +109,7 @@ export class ApiKeysService {
 
   private async find(id: string): Promise<StoredApiKey> {
     const record = await this.records.findOne({ _id: id }, EXACT);
-    if (!record) throw new CommandFailure('There is no key with this id.');
+    if (!record) throw new Error('There is no key with this id.');
     return record;
   }
 }

@@ -1,4 +1,3 @@
-import { CommandFailure } from '../common/command.js';
 import type { KeyFields, StoredApiKey } from './stored-api-key.js';
 import { callerOf, isDate, stateOf } from './key-state.js';
 
@@ -10,14 +9,14 @@ const ENDED = {
 
 /**
  * The record of a key made now that takes the place of another: of the same name, limits and length of life.
- * @throws CommandFailure when the other can't be rotated
+ * @throws Error when the other can't be rotated
  */
 export function successorOf(old: StoredApiKey, now: Date): KeyFields {
   const { rotatedTo } = old;
   const state = stateOf(old, now.getTime());
   if (rotatedTo && state !== 'revoked')
-    throw new CommandFailure(`The key was rotated already: ${rotatedTo} took its place.`);
-  if (state !== 'active') throw new CommandFailure(ENDED[state]);
+    throw new Error(`The key was rotated already: ${rotatedTo} took its place.`);
+  if (state !== 'active') throw new Error(ENDED[state]);
   const { id, name, ...limits } = callerOf(old);
   const fields = { ...limits, name: name || id, createdAt: now, rotatedFrom: id };
   return { ...fields, expiresAt: endAfter(old, now) };

@@ -22,13 +22,13 @@ export interface Result {
   readonly text: string;
 }
 
-/** Makes commander's action of a command: its arguments, then its options, come after the context. */
+/**
+ * Makes commander's action of a command: its arguments, then its options, come after the context. An error of the
+ * handler is its message on stderr, and exit 1.
+ */
 export type RunCommand = <Args extends unknown[]>(
   handler: (context: CommandContext, ...args: Args) => Promise<void>,
 ) => (...args: Args) => Promise<void>;
-
-/** The command could not do what was asked: the message on stderr, exit 1. */
-export class CommandFailure extends Error {}
 
 /** Columns under a heading, for people. */
 export function formatTable(rows: readonly (readonly string[])[]): string {

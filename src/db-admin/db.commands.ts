@@ -1,10 +1,5 @@
 import type { Command } from 'commander';
-import {
-  CommandFailure,
-  formatTable,
-  type CommandContext,
-  type RunCommand,
-} from '../common/command.js';
+import { formatTable, type CommandContext, type RunCommand } from '../common/command.js';
 import { printable } from '../common/text.js';
 import type { NewestChange } from './newest-change.js';
 import type { DatabaseStatus } from './status.js';
@@ -31,7 +26,7 @@ async function init({ connection, print }: CommandContext): Promise<void> {
   });
   await print({ json: { items }, text: lines.join('\n') });
   const failed = items.filter(({ ok }) => !ok).length;
-  if (failed > 0) throw new CommandFailure(`${failed} of ${items.length} could not be made`);
+  if (failed > 0) throw new Error(`${failed} of ${items.length} could not be made`);
 }
 
 async function status({ connection, print }: CommandContext): Promise<void> {

@@ -1,4 +1,3 @@
-import { CommandFailure } from '../../common/command.js';
 import { messageOf, printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry } from './batch-tally.js';
 import { BatchWriter } from './batch-writer.js';
@@ -81,7 +80,8 @@ export class MarketImport {
       return await retryWhileAway(write, this.signal, this.progress);
     } catch (error) {
       const reason = printable(messageOf(error));
-      throw new CommandFailure(`MongoDB can't be used: ${reason}\nThe import can be run again.`);
+      const message = `MongoDB can't be used: ${reason}\nThe import can be run again.`;
+      throw new Error(message, { cause: error });
     }
   }
 

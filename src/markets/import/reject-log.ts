@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { CommandFailure } from '../../common/command.js';
 import { messageOf, printable } from '../../common/text.js';
 import type { Fault } from './market-record.js';
 import { openForWriting } from './files.js';
@@ -21,7 +20,7 @@ export class RejectLog {
     private readonly progress: Progress,
   ) {}
 
-  /** @throws CommandFailure when the file can't be made */
+  /** @throws Error when the file can't be made */
   open(): void {
     if (this.path === undefined) return;
     try {
@@ -55,9 +54,9 @@ export class RejectLog {
     });
   }
 
-  private failure(error: unknown): CommandFailure {
+  private failure(error: unknown): Error {
     const reason = printable(messageOf(error));
-    return new CommandFailure(`${printable(this.path ?? '')} can't be written: ${reason}`);
+    return new Error(`${printable(this.path ?? '')} can't be written: ${reason}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { CommandFailure, type CommandContext } from '../../common/command.js';
+import type { CommandContext } from '../../common/command.js';
 import { printable } from '../../common/text.js';
 import { initDatabase } from '../../database/init.js';
 import { Market } from '../market.schema.js';
@@ -41,7 +41,7 @@ export async function runImport(
   const failures = [...markets.failures];
   const { rejected } = markets.report;
   if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
-  if (failures.length > 0) throw new CommandFailure(failures.join('\n'));
+  if (failures.length > 0) throw new Error(failures.join('\n'));
 }
 
 function summary({ report }: MarketImport, dryRun: boolean): string {
