@@ -81,11 +81,15 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.ageMs <= FRESH_FOR_MS;
   }
 
+  /** Whether the feed has yet to reach a cluster time. */
+  isBehind(clusterTime: Timestamp): boolean {
+    return !this.position?.greaterThanOrEqual(clusterTime);
+  }
+
   /** Waits until everything up to a cluster time is told; false if the feed stops being current before that. */
   async waitFor(clusterTime: Timestamp): Promise<boolean> {
-    const isBehind = () => !this.position?.greaterThanOrEqual(clusterTime);
-    while (isBehind() && this.isCurrent) await delay(CHECK_EVERY_MS);
-    return !isBehind();
+    while (this.isBehind(clusterTime) && this.isCurrent) await delay(CHECK_EVERY_MS);
+    return !this.isBehind(clusterTime);
   }
 
   get status(): FeedStatus {

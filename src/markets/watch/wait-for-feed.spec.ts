@@ -1,12 +1,20 @@
 import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { waitForFeed } from './wait-for-feed.js';
 
 const position = new Timestamp({ t: 1, i: 1 });
-const begun = { isStarting: false, isCurrent: true, status: { state: 'current' }, position };
-const blind = { isCurrent: false, status: { state: 'blind' }, position: undefined };
+const blind = {
+  isCurrent: false,
+  status: { state: 'blind' },
+  position: undefined,
+  isBehind(this: ChangeFeed, after: Timestamp) {
+    return ChangeFeed.prototype.isBehind.call(this, after);
+  },
+};
+const current = { isStarting: false, isCurrent: true, status: { state: 'current' } };
+const begun = { ...blind, ...current, position };
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };

@@ -16,21 +16,13 @@ const AHEAD_MAX_MS = 500;
 /** How long a feed that is starting, or will soon have told what a client missed, is waited for. Milliseconds. */
 const RESUMING_MAX_MS = 1_000;
 
-/** Whether the feed has yet to reach a position. */
-export function isBehind(
-  feed: Pick<ChangeFeed, 'position'>,
-  after: Timestamp | undefined,
-): boolean {
-  return after !== undefined && !feed.position?.greaterThanOrEqual(after);
-}
-
 /**
  * Waits a little for the feed to be current, and to have reached a position.
  * @returns why memory can't answer, if the feed is not current, or follows no changes at present
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
-  feed: Pick<ChangeFeed, 'isCurrent' | 'isStarting' | 'position' | 'status'>,
+  feed: Pick<ChangeFeed, 'isBehind' | 'isCurrent' | 'isStarting' | 'status'>,
   after: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<Problem | undefined> {
@@ -40,7 +32,7 @@ export async function waitForFeed(
     const now = performance.now();
     const waited = now - startedAt;
     if (!feed.isCurrent) lateUntil = now;
-    const isAwaited = isBehind(feed, after);
+    const isAwaited = after !== undefined && feed.isBehind(after);
     if (feed.isCurrent && !isAwaited) return undefined;
     const { isStarting } = feed;
     const { state, lateBecause } = feed.status;

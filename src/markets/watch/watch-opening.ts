@@ -6,7 +6,7 @@ import { overloaded, type Problem } from '../../http/problem.js';
 import { ScopeLoader } from '../cache/scope-loader.js';
 import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
-import { isBehind, waitForFeed } from './wait-for-feed.js';
+import { waitForFeed } from './wait-for-feed.js';
 import { changesUnavailable, checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
@@ -44,7 +44,7 @@ export class WatchOpening {
 
   private async waitUntilTold(question: WatchQuestion): Promise<Problem | undefined> {
     const { after } = question;
-    const isAhead = this.feed.isCurrent && isBehind(this.feed, after);
+    const isAhead = after && this.feed.isCurrent && this.feed.isBehind(after);
     if (isAhead && this.ahead >= AHEAD_MAX) throw replicaBehind();
     const count = isAhead ? 1 : 0;
     this.ahead += count;
