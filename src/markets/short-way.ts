@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { KeyVerifier } from '../api-keys/key-verifier.js';
@@ -42,7 +42,7 @@ export class ShortWay {
     private readonly verifier: KeyVerifier,
     private readonly limit: RequestLimit,
     private readonly cache: MarketCache,
-    @Inject(Config) private readonly config: Config,
+    private readonly config: Config,
   ) {}
 
   /** To be called for each request that the full way answered from memory. */
