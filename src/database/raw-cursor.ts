@@ -21,7 +21,7 @@ export function killCursor(db: Db, cursor: RawCursor, readPreference?: ReadPrefe
   if (!isOpen(cursor)) return;
   const command = { killCursors: collectionOf(cursor['ns']), cursors: [longOf(cursor['id'])] };
   const signal = AbortSignal.timeout(KILL_CURSOR_WITHIN_MS);
-  db.command(command, { signal, ...(readPreference && { readPreference }) }).catch(() => undefined);
+  db.command(command, { signal, readPreference }).catch(() => undefined);
 }
 
 /** The driver makes a number of a small Long, which the server would not take back. */
