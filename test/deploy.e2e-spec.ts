@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MongoClient, MongoServerError } from 'mongodb';
 import supertest from 'supertest';
@@ -59,6 +68,10 @@ async function makeUsers(mongod: TestMongod): Promise<MongoClient> {
   }
   return root;
 }
+
+const mayIn = (collection: string, action: string) => ({
+  privileges: [{ resource: { db: DATABASE, collection }, actions: [action] }],
+});
 
 describe('The database users of deploy/mongodb/roles.json', () => {
   let folder: string;
@@ -187,14 +200,11 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     const service = await connectedApp('marketsService');
     const ready = async () =>
       (await supertest(service.getHttpServer()).get('/health/ready')).status;
-    const mayFindIn = (collection: string) => ({
-      privileges: [{ resource: { db: DATABASE, collection }, actions: ['find'] }],
-    });
     const grant = { grantPrivilegesToRole: 'marketsService' };
     const revoke = { revokePrivilegesFromRole: 'marketsService' };
     await until(async () => (await ready()) === 200);
-    await root.db(DATABASE).command({ ...grant, ...mayFindIn('markets') });
-    await root.db(DATABASE).command({ ...revoke, ...mayFindIn('') });
+    await root.db(DATABASE).command({ ...grant, ...mayIn('markets', 'find') });
+    await root.db(DATABASE).command({ ...revoke, ...mayIn('', 'find') });
     await until(async () => (await ready()) === 503, 5_000);
     const [began, before] = [performance.now(), errorsLogged(REFUSED).length];
     for (let asked = 0; asked < 30; asked += 1) {
@@ -205,8 +215,26 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect(after).toBeGreaterThan(0);
     // A line each second tells of all.
     expect(after - before).toBeLessThanOrEqual(1 + (performance.now() - began) / 1_000);
-    await root.db(DATABASE).command({ ...grant, ...mayFindIn('') });
+    await root.db(DATABASE).command({ ...grant, ...mayIn('', 'find') });
     await until(async () => (await ready()) === 200);
+  }, 30_000);
+
+  it('need to follow changes, too: without that, one line says why the feed is blind', async () => {
+    const { privileges } = mayIn('', 'changeStream');
+    await root.db(DATABASE).command({ revokePrivilegesFromRole: 'marketsService', privileges });
+    try {
+      const service = await connectedApp('marketsService');
+      const begin = jest.spyOn(service.get(ChangeFeed).listeners, 'forgetAll');
+      for (let tries = 1; tries <= 3; tries += 1) {
+        // MongoDB repeats the command that it refuses, with the time of the newest write.
+        await root.db(DATABASE).collection('markets').insertOne(asDocument(aMarket()));
+        await until(() => begin.mock.calls.length >= tries);
+      }
+      const told = logged.filter((line) => line.includes('The change feed is blind'));
+      expect(told).toEqual([expect.stringContaining('not authorized on markets-odds"')]);
+    } finally {
+      await root.db(DATABASE).command({ grantPrivilegesToRole: 'marketsService', privileges });
+    }
   }, 30_000);
 
   it('may be dropped and made again: the service logs in anew, and keeps no client of before', async () => {

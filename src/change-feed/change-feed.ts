@@ -7,6 +7,7 @@ import {
 import { Timestamp, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { momentNow } from '../common/moment.js';
+import { messageOf } from '../common/text.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
 import { isAuthenticationFailure } from '../database/mongo-errors.js';
@@ -191,7 +192,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   private failed(error: unknown): void {
     if (endsResumption(error)) this.resumeToken = undefined;
-    this.blindBecause = error instanceof Error ? error.message : 'unknown';
+    this.blindBecause = messageOf(error);
     // Database logs that MongoDB is away, or refuses us.
     if (!this.database.topology.readable || isAuthenticationFailure(error)) return;
     if (this.blindBecause === this.lastFailure) return;
