@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { changeBatches, onlyFieldsBefore } from '../../change-feed/change-stream.js';
+import { changeBatches } from '../../change-feed/change-stream.js';
 import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
@@ -19,14 +19,10 @@ const FEED_POLL_MS = 50;
 
 /** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
 const PARTS = ['operationType', 'clusterTime', 'ns', 'to', 'documentKey'];
-const IMAGES = [
-  'fullDocumentBeforeChange',
-  ...SCOPE_FIELDS.map((field) => `fullDocument.${field}`),
-];
-const SHAPE = [
-  ...onlyFieldsBefore(SCOPE_FIELDS),
-  { $project: Object.fromEntries([...PARTS, ...IMAGES].map((part) => [part, 1])) },
-];
+const SCOPES = ['fullDocument', 'fullDocumentBeforeChange'].flatMap((image) =>
+  SCOPE_FIELDS.map((field) => `${image}.${field}`),
+);
+const SHAPE = [{ $project: Object.fromEntries([...PARTS, ...SCOPES].map((part) => [part, 1])) }];
 
 /** Whenever the feed begins anew, fills the history with what happened before, from MongoDB's own log. */
 @Injectable()
