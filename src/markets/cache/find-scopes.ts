@@ -10,13 +10,12 @@ export const MARKETS_TOGETHER_MAX = 10_000;
 /** The command that finds all markets of some scopes, up to one more than these may have. */
 export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}) {
   const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
-  const limit = most + 1;
   return {
     find: MARKETS,
     filter: { $or: scopes, ...conditions },
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
-    limit,
-    batchSize: Math.min(limit, MARKETS_MAX + 1),
+    limit: most + 1,
+    batchSize: MARKETS_MAX + 1,
   };
 }
