@@ -62,12 +62,9 @@ export class WatchedScopes implements ScopeOwner {
 
   /** Takes a scope that was loaded, unless nobody wants it any more. */
   keep(scope: CachedScope): void {
-    const isNew = this.live.add(scope) === scope;
     const watched = this.watched.get(scope.key);
-    if (!watched) {
-      this.live.release(scope);
-      return;
-    }
+    if (!watched) return;
+    const isNew = this.live.add(scope) === scope;
     this.weigh(watched);
     if (isNew) watched.markNew();
   }
