@@ -63,7 +63,7 @@ it('notes a market once, and nothing of one that no scope holds any more', () =>
   tell(12, { kind: 'deleted', id: 'a' });
   expect(live['holders']).toEqual(new ScopesByMarket());
   tell(13, { kind: 'stored', id: 'a', before: {}, document: stored('again') });
-  live.release(scope);
+  live.release(scope.key);
   expect(live['holders']).toEqual(new ScopesByMarket());
 });
 
@@ -77,7 +77,7 @@ it('holds nothing of a scope that is released while a change to both is told', (
   // As a cache that makes room for one of them.
   const changed = (grown: CachedScope) => {
     for (const other of scopes.filter((scope) => scope !== grown && wanted.delete(scope)))
-      live.release(other);
+      live.release(other.key);
   };
   live.addOwner({ owns: (scope) => wanted.has(scope), changed, lost: () => undefined });
   tell(11, { kind: 'stored', id: 'a', before: {}, document: { _id: 'a', ...market, name: 'new' } });

@@ -56,8 +56,9 @@ export class LiveScopes implements ChangeListener {
   }
 
   /** To be called when an owner no longer wants a scope: it is removed unless another does. */
-  release(scope: CachedScope): void {
-    if (!this.owners.some((owner) => owner.owns(scope))) this.remove(scope);
+  release(key: string): void {
+    const scope = this.scopes.get(key);
+    if (scope && !this.owners.some((owner) => owner.owns(scope))) this.remove(scope);
   }
 
   committed({ changes, clusterTime }: Commit): void {
@@ -114,7 +115,6 @@ export class LiveScopes implements ChangeListener {
   }
 
   private remove(scope: CachedScope): void {
-    if (this.scopes.get(scope.key) !== scope) return;
     this.scopes.delete(scope.key);
     for (const key of scope.marketKeys) this.holders.remove(scope, key);
   }

@@ -18,17 +18,12 @@ const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 /** A scope that changes, but is not asked for, is weighed again when it has grown by so many bytes. */
 const GROWN_BYTES = 16 * 1024;
 
-/** A scope and its size in the LRU, which notices a new size only with a new object. */
-interface Weighed {
-  readonly scope: CachedScope;
-  readonly bytes: number;
-}
-
 /** Answers look-ups from memory while the feed is known to be complete, and keeps the popular scopes there. */
 @Injectable()
 export class MarketCache implements ScopeOwner {
   private readonly logger = new Logger(MarketCache.name);
-  private readonly kept: LRUCache<string, Weighed>;
+  /** By key, the bytes that a scope had when it was weighed. */
+  private readonly kept: LRUCache<string, number>;
   private readonly loads = new Map<string, Promise<void>>();
   private readonly candidates: LoadCandidates;
 
@@ -40,11 +35,11 @@ export class MarketCache implements ScopeOwner {
   ) {
     const { cacheMaxMb } = config;
     this.candidates = new LoadCandidates(cacheMaxMb);
-    this.kept = new LRUCache<string, Weighed>({
+    this.kept = new LRUCache({
       // 0 would mean that there is no bound.
       maxSize: Math.max(1, cacheMaxMb * 1024 * 1024),
-      sizeCalculation: ({ bytes }) => bytes,
-      disposeAfter: ({ scope }) => live.release(scope),
+      sizeCalculation: (bytes) => bytes,
+      disposeAfter: (_bytes, key) => live.release(key),
     });
     live.addOwner(this);
   }
@@ -62,10 +57,11 @@ export class MarketCache implements ScopeOwner {
   recall(scope: Scope, query: MarketsQuery): Answer | undefined {
     if (!this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
-    const answer = this.live.get(key)?.answer(query);
-    const kept = this.kept.get(key);
+    const live = this.live.get(key);
+    const answer = live?.answer(query);
+    const weighedBytes = this.kept.get(key);
     // The scope has grown by this answer, and by what was compressed since.
-    if (kept && kept.bytes !== kept.scope.bytes) this.weigh(kept.scope);
+    if (live && weighedBytes && weighedBytes !== live.bytes) this.weigh(live);
     return answer;
   }
 
@@ -81,11 +77,11 @@ export class MarketCache implements ScopeOwner {
   }
 
   owns(scope: CachedScope): boolean {
-    return this.kept.peek(scope.key)?.scope === scope;
+    return this.kept.has(scope.key);
   }
 
   changed(scope: CachedScope): void {
-    const weighedBytes = this.kept.peek(scope.key)?.bytes ?? 0;
+    const weighedBytes = this.kept.peek(scope.key) ?? 0;
     if (scope.length > MARKETS_MAX) this.kept.delete(scope.key);
     else if (scope.bytes > weighedBytes + GROWN_BYTES) this.weigh(scope);
   }
@@ -96,7 +92,7 @@ export class MarketCache implements ScopeOwner {
 
   /** Tells the LRU the size of a scope, which drops it if it is too large, or others to make room. */
   private weigh(scope: CachedScope): void {
-    this.kept.set(scope.key, { scope, bytes: scope.bytes });
+    this.kept.set(scope.key, scope.bytes);
   }
 
   private keep(loaded: CachedScope): void {
@@ -105,7 +101,7 @@ export class MarketCache implements ScopeOwner {
     if (this.owns(scope)) return;
     // The scope is larger than the whole cache.
     this.candidates.leaveToMongodb(scope.key);
-    this.live.release(scope);
+    this.live.release(scope.key);
   }
 
   private async load(key: string, scope: Scope): Promise<void> {

@@ -130,11 +130,10 @@ export class WatchedScopes implements ScopeOwner {
 
   private drop(watched: WatchedScope): void {
     const { key, bytes } = watched;
-    const live = this.live.get(key);
     this.bytes -= bytes;
     this.watched.delete(key);
     this.withAnswers.delete(watched);
-    if (live) this.live.release(live);
+    this.live.release(key);
   }
 
   private weigh(watched: WatchedScope): void {
