@@ -19,8 +19,8 @@ import { createTestApp, type TestApp } from './app.js';
 import { collectGarbage } from './collect-garbage.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
-import { commandsDuring, monitored } from './mongo-commands.js';
-import { sendTogether } from './raw-http.js';
+import { commandsDuring, monitored, readsDuring } from './mongo-commands.js';
+import { openSockets, sendTogether } from './raw-http.js';
 import { inTime, until } from './until.js';
 import { StreamClient } from './watch-client.js';
 
@@ -115,6 +115,23 @@ async function timed(requests: readonly string[]): Promise<number> {
   const askedAt = performance.now();
   await sendTogether(service.app.getHttpServer(), requests);
   return performance.now() - askedAt;
+}
+
+/** Which id a group is of, and how many markets it tells. */
+const sizeOf = ({ eventId, changed }: { eventId: string; changed: unknown[] }) => [
+  eventId,
+  changed.length,
+];
+
+/** What streams that are asked for together are answered. */
+async function streamStatuses(queries: readonly string[]): Promise<string[]> {
+  const sockets = await openSockets(service.app.getHttpServer(), queries.length);
+  queries.forEach((query, index) =>
+    sockets[index]?.write(requestFor(`/v1/markets/stream?${query}`)),
+  );
+  const heads = await Promise.all(sockets.map((socket) => once(socket, 'data')));
+  for (const socket of sockets) socket.destroy();
+  return heads.map(([head]) => String(head).split(' ')[1] ?? '');
 }
 
 /** A request as it goes over the wire. */
@@ -481,6 +498,41 @@ describe('a cursor ahead of the replica, of other ids too,', () => {
       const waiting = timed(ahead);
       await once(service.app.getHttpServer(), 'request');
       return (await timed([lookUp])) < (await waiting) / 2;
+    });
+  });
+});
+
+describe('many who ask at once for what is not in memory', () => {
+  it('have each id read once, in whatever watches it is', async () => {
+    // While the feed is late on a busy machine, nothing is kept.
+    await until(async () => {
+      const [shared, ...own] = [await anEvent(3), await anEvent(2), await anEvent(1)];
+      const watched = Array.from({ length: 4 }, () => own).flat();
+      const requests = watched.map((id) =>
+        requestFor(`/v1/markets/changes?eventId=${id}&eventId=${shared}`),
+      );
+      const reads = await readsDuring(service.database.connection, async () => {
+        const answers = await sendTogether(service.app.getHttpServer(), requests);
+        const groups = answers.map(({ body }) => JSON.parse(body).data.map(sizeOf));
+        const wanted = watched.map((id) => [
+          [id, id === own[0] ? 2 : 1],
+          [shared, 3],
+        ]);
+        expect(groups).toEqual(wanted);
+      });
+      const commands = JSON.stringify(reads);
+      return [shared, ...own].every((id) => commands.split(id).length === 2);
+    });
+  });
+
+  it('are not refused for what others ask besides', async () => {
+    await until(async () => {
+      const [good, bad] = [await anEvent(1), await anEvent(1)];
+      await markets().insertOne(odd(bad) as never);
+      await told();
+      const statuses = await streamStatuses([`eventId=${bad}&eventId=${good}`, `eventId=${good}`]);
+      expect(statuses[0]).toBe('503');
+      return statuses[1] === '200';
     });
   });
 });
