@@ -1,6 +1,7 @@
 import { allMarkets } from './all-markets.js';
 import {
   pathOf,
+  type ChangesQuery,
   type Group,
   type PageQuery,
   type Filters,
@@ -8,7 +9,7 @@ import {
   type WatchQuery,
 } from './query.js';
 import { Transport, type CallOptions, type ClientOptions } from './transport.js';
-import type { Market, MarketsPage } from './types.gen.js';
+import type { Changes, ChangesMeta, Market, MarketsPage } from './types.gen.js';
 import { Watch, type WatchOptions } from './watch.js';
 
 export { ConnectionLost, MarketsProblem } from './problem.js';
@@ -50,18 +51,12 @@ export class MarketsClient {
 
   /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */
   async changes(
-    query: WatchQuery & { readonly since?: string },
+    query: ChangesQuery,
     options?: CallOptions,
-  ): Promise<{
-    readonly groups: readonly Group[];
-    readonly cursor: string;
-    readonly ageMs: number;
-  }> {
-    const answer = await this.#transport.json<{
-      data: Group[];
-      meta: { cursor: string; ageMs: number };
-    }>('v1/markets/changes', { ...query }, options);
-    return { groups: answer.data, ...answer.meta };
+  ): Promise<{ readonly groups: readonly Group[] } & Readonly<ChangesMeta>> {
+    const path = 'v1/markets/changes';
+    const { data, meta } = await this.#transport.json<Changes>(path, { ...query }, options);
+    return { groups: data, ...meta };
   }
 
   /** Follows up to 50 ids: every state and change as it comes, over cuts and restarts, until it is closed. */

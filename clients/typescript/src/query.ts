@@ -1,46 +1,31 @@
-import type { Market } from './types.gen.js';
+import type { ByFixtureData, ChangesGroup, ListChangesData } from './types.gen.js';
 
 /** All markets of a fixture, or all of a provider's event. */
 export type Scope =
   | { readonly fixtureId: string; readonly eventId?: never }
   | { readonly eventId: string; readonly fixtureId?: never };
 
-type OneOrMore<T> = T | readonly T[];
+/** A query as a program writes it: one value, or several where the service takes several. */
+type Written<Query> = {
+  readonly [Name in keyof Query]: Query[Name] extends (infer Value)[] | undefined
+    ? Value | readonly Value[]
+    : Query[Name];
+};
+
+/** The filters, `page` from 1, and `take` from 1 to 100; default 10. */
+export type PageQuery = Written<NonNullable<ByFixtureData['query']>>;
 
 /** Several values of one filter are alternatives; several filters must all hold. */
-export interface Filters {
-  readonly marketMoment?: OneOrMore<'live' | 'prelive'>;
-  readonly marketType?: OneOrMore<
-    'BTTS' | 'MATCH_ODDS' | 'OVER_UNDER' | 'DOUBLE_CHANCE' | 'UNDER_OVER_HT'
-  >;
-  /** Such as `OPEN`. */
-  readonly marketStatus?: OneOrMore<string>;
-  readonly provider?: OneOrMore<string>;
-}
+export type Filters = Omit<PageQuery, 'page' | 'take'>;
 
-export interface PageQuery extends Filters {
-  /** From 1. */
-  readonly page?: number;
-  /** Markets per page, 1 to 100; default 10. */
-  readonly take?: number;
-}
+/** 1 to 50 ids together, the filters, and with `since` only what is new since then. */
+export type ChangesQuery = Written<NonNullable<ListChangesData['query']>>;
 
 /** What to watch: 1 to 50 ids together. */
-export interface WatchQuery extends Filters {
-  readonly fixtureId?: OneOrMore<string>;
-  readonly eventId?: OneOrMore<string>;
-}
+export type WatchQuery = Omit<ChangesQuery, 'since'>;
 
 /** What is new of one id. */
-export interface Group {
-  readonly fixtureId?: string;
-  readonly eventId?: string;
-  /** Whatever you hold of this id, drop it first. */
-  readonly reset: boolean;
-  readonly changed: readonly Market[];
-  /** `_id`s to delete. */
-  readonly removed: readonly string[];
-}
+export type Group = { readonly [Name in keyof ChangesGroup]: Readonly<ChangesGroup[Name]> };
 
 export function pathOf({ fixtureId, eventId }: Scope): string {
   return fixtureId === undefined
