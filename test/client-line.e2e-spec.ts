@@ -520,6 +520,18 @@ describe('a look-up', () => {
     caller.abort(new Error('enough'));
     await expect(call).rejects.toThrow('enough');
   });
+
+  it('that is never answered says so, and not that the caller has aborted it', async () => {
+    const client = clientOf(
+      (_url, request) =>
+        new Promise((_, reject) => {
+          request?.signal?.addEventListener('abort', () => reject(request.signal?.reason));
+        }),
+    );
+    const call = client.byFixture('f').catch((failure: unknown) => failure);
+    await jest.advanceTimersByTimeAsync(45_000);
+    expect(await call).toMatchObject({ name: 'ConnectionLost', cause: 'no answer' });
+  });
 });
 
 /** Walks a list that changes before each answer. */

@@ -172,6 +172,11 @@ it('an id that can not be sent is told at once, not asked for as another', async
   await expect(watch.next()).rejects.toThrow(URIError);
 });
 
+it.each(['', '.', '..'])('an id that no path can hold is told at once: %j', async (id) => {
+  await expect(client.byFixture(id)).rejects.toThrow(TypeError);
+  await expect(client.byEvent(id)).rejects.toThrow(TypeError);
+});
+
 it('an id that is missing is told at once, not taken for a word', async () => {
   const missing = undefined as unknown as string;
   for (const ask of [

@@ -27,10 +27,11 @@ export type WatchQuery = Omit<ChangesQuery, 'since'>;
 /** What is new of one id. */
 export type Group = { readonly [Name in keyof ChangesGroup]: Readonly<ChangesGroup[Name]> };
 
+/** @throws TypeError for an id that is no part of a path: a URL drops it, and another path would be asked for */
 export function pathOf({ fixtureId, eventId }: Scope): string {
-  return fixtureId === undefined
-    ? `v1/markets/market/provider/${encodeURIComponent(givenId(eventId))}`
-    : `v1/markets/market/fixture/${encodeURIComponent(givenId(fixtureId))}`;
+  const [name, id] = fixtureId === undefined ? ['provider', eventId] : ['fixture', fixtureId];
+  if (/^\.{0,2}$/.test(givenId(id))) throw new TypeError(`No path can hold the id "${id}"`);
+  return `v1/markets/market/${name}/${encodeURIComponent(id)}`;
 }
 
 /** @throws TypeError for what a caller without types has left out: `undefined` would be asked for by this name */

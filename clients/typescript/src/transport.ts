@@ -100,7 +100,7 @@ export class Transport {
 
   async #text(url: string, signal?: AbortSignal): Promise<string> {
     const ending = new AbortController();
-    const timer = setTimeout(() => ending.abort(), ANSWER_WITHIN_MS);
+    const timer = setTimeout(() => ending.abort('no answer'), ANSWER_WITHIN_MS);
     const leave = signal && onAbort(signal, () => ending.abort(signal.reason));
     try {
       return await this.#answer(url, ending.signal);
