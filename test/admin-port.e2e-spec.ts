@@ -8,13 +8,13 @@ import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ConfigError, loadConfig } from '../src/config.js';
 import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
-import { startProcess, type ServiceProcess } from './services.js';
+import { startProcess, type ServerProcess } from './services.js';
 import { until } from './until.js';
 
 const PROBES = ['/health/live', '/health/ready', '/metrics'];
 const OTHERS = ['/v1/markets/market/fixture/x', '/docs', '/docs/', '/openapi.json', '/health/x'];
 
-let service: ServiceProcess;
+let service: ServerProcess;
 let adminPort: number;
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { DATA_HEADERS } from '../src/http/response-headers.js';
 import { Random } from './coherence/random.js';
 import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
-import { startProcess, type ServiceProcess } from './services.js';
+import { startProcess, type ServerProcess } from './services.js';
 
 /** Printed when the service fails: `FUZZ_SEED=… npm run jest -- test/connection-fuzz` asks the same again. */
 const SEED = Number(process.env['FUZZ_SEED'] || Date.now() % 2 ** 32);
@@ -18,7 +18,7 @@ const PATIENCE_MS = 200;
 
 const PATH = '/v1/markets/market/fixture/fuzzed?take=100';
 
-let service: ServiceProcess;
+let service: ServerProcess;
 
 beforeAll(async () => {
   service = await startProcess(testDatabaseUri());

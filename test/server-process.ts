@@ -4,10 +4,17 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { settings } from '../src/config.js';
+import { until } from './until.js';
 
-type Environment = Readonly<Record<string, string>>;
+export type Environment = Readonly<Record<string, string>>;
+
+export interface ServerOptions {
+  /** Arguments for Node.js itself, such as `--import`. */
+  readonly nodeArgs?: readonly string[];
+  /** A key that its MongoDB has, or will have. */
+  readonly key?: string;
+}
 
 const PROGRAM = resolve('dist/main.js');
 
@@ -21,10 +28,16 @@ export class ServerProcess {
   readonly pid: number;
   port = 0;
 
-  protected constructor(private readonly child: ReturnType<typeof spawnProgram>) {
+  private constructor(
+    private readonly child: ReturnType<typeof spawnProgram>,
+    readonly key: string,
+  ) {
     this.pid = child.pid ?? 0;
     this.exited = once(child, 'close').then(([code]: (number | null)[]) => code ?? null);
-    createInterface({ input: child.stdout }).on('line', (line) => this.stdout.push(line));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.stdout.push(line);
+      this.port ||= Number(/Listening on \S+:(\d+)/.exec(line)?.[1] ?? 0);
+    });
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
     const endWithUs = () => child.kill('SIGKILL');
     process.once('exit', endWithUs);
@@ -34,10 +47,9 @@ export class ServerProcess {
   /**
    * Starts the program, whatever comes of it.
    * @param env settings beside HOST and PORT; those of the environment are kept from it
-   * @param nodeArgs arguments for Node.js itself, such as `--import`
    */
-  static spawn(env: Environment, nodeArgs: readonly string[] = []): ServerProcess {
-    return new ServerProcess(spawnProgram(env, nodeArgs));
+  static spawn(env: Environment, { nodeArgs, key = '' }: ServerOptions = {}): ServerProcess {
+    return new ServerProcess(spawnProgram(env, nodeArgs), key);
   }
 
   get hasEnded(): boolean {
@@ -50,17 +62,11 @@ export class ServerProcess {
 
   /** Resolves when it listens. */
   async listening(): Promise<this> {
-    const ended = this.exited.then((code) => {
-      throw new Error(
-        `The service ended with ${code}: ${[...this.stderr, ...this.stdout].join('\n')}`,
-      );
-    });
-    ended.catch(() => undefined);
-    while (this.port === 0) {
-      await Promise.race([delay(5), ended]);
-      this.port = Number(/Listening on \S+:(\d+)/.exec(this.stdout.join('\n'))?.[1] ?? 0);
-    }
-    return this;
+    await until(() => this.port > 0 || this.hasEnded);
+    if (this.port > 0) return this;
+    const code = await this.exited;
+    const said = [...this.stderr, ...this.stdout].join('\n');
+    throw new Error(`The service ended with ${code}: ${said}`);
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -76,11 +82,11 @@ export class ServerProcess {
 }
 
 /** Starts the service; resolves when it listens, on a free port of loopback. */
-export function startServer(env: Environment): Promise<ServerProcess> {
-  return ServerProcess.spawn(env).listening();
+export function startServer(env: Environment, options?: ServerOptions): Promise<ServerProcess> {
+  return ServerProcess.spawn(env, options).listening();
 }
 
-export function spawnProgram(env: Environment, nodeArgs: readonly string[]) {
+export function spawnProgram(env: Environment, nodeArgs: readonly string[] = []) {
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: npm run build`);
   const unset = Object.fromEntries(settings.map(({ variable }) => [variable, '']));
   const own = { HOST: '127.0.0.1', PORT: '0', LOG_FORMAT: 'json' };

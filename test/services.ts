@@ -2,7 +2,14 @@ import { MongoClient } from 'mongodb';
 import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { databaseName } from '../src/database/driver-options.js';
 import { createTestApp } from './app.js';
-import { ServerProcess, spawnProgram } from './server-process.js';
+import {
+  startServer,
+  type Environment,
+  type ServerOptions,
+  type ServerProcess,
+} from './server-process.js';
+
+export type { ServerProcess } from './server-process.js';
 
 /** The service under test. */
 export interface Service {
@@ -22,37 +29,13 @@ export async function startInProcess(mongodbUri: string): Promise<Service> {
   return { url, port, key, stop: () => service.close() };
 }
 
-interface ProcessOptions {
-  /** Settings beside MONGODB_URI, HOST and PORT. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Arguments for Node.js itself, such as `--import`. */
-  readonly nodeArgs?: readonly string[];
-  /** A key that MongoDB has, or will have; without it one is stored now. */
-  readonly key?: string;
-}
-
-/** The service as a process of its own, with a key for it. */
-export class ServiceProcess extends ServerProcess implements Service {
-  private constructor(
-    child: ReturnType<typeof spawnProgram>,
-    readonly key: string,
-  ) {
-    super(child);
-  }
-
-  /** Starts the program, whatever comes of it. */
-  static on(mongodbUri: string, { env, nodeArgs = [], key = '' }: ProcessOptions = {}) {
-    return new ServiceProcess(spawnProgram({ MONGODB_URI: mongodbUri, ...env }, nodeArgs), key);
-  }
-}
-
-/** Starts the service as a process; resolves when it listens. */
+/** The service as a process, with a key that is stored now unless one is given; resolves when it listens. */
 export async function startProcess(
   mongodbUri: string,
-  options: ProcessOptions = {},
-): Promise<ServiceProcess> {
-  const key = options.key ?? (await storeKey(mongodbUri));
-  return ServiceProcess.on(mongodbUri, { ...options, key }).listening();
+  { env, key, nodeArgs }: ServerOptions & { readonly env?: Environment } = {},
+): Promise<ServerProcess> {
+  const options = { nodeArgs, key: key ?? (await storeKey(mongodbUri)) };
+  return startServer({ MONGODB_URI: mongodbUri, ...env }, options);
 }
 
 /** Stores a new key past the service; without a request limit, if none is given. */

@@ -549,7 +549,7 @@ it('that there are no traces is said where no log is read', () => {
 
 it('a server that has something to say on stderr serves, though nobody reads it, until the second signal', async () => {
   const env = { MONGODB_URI: 'mongodb://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'console' };
-  const child = spawnProgram(env, []);
+  const child = spawnProgram(env);
   child.stderr.destroy();
   try {
     const said: string[] = [];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { testDatabaseUri } from './mongo.js';
-import { startProcess, type ServiceProcess } from './services.js';
+import { startProcess, type ServerProcess } from './services.js';
 import { StreamClient } from './watch-client.js';
 
 const STREAMS = 50;
@@ -10,7 +10,7 @@ const STREAMS = 50;
 const SPREAD_MS = 2_000;
 
 const uri = testDatabaseUri();
-let server: ServiceProcess;
+let server: ServerProcess;
 
 beforeAll(async () => {
   const env = { STREAMS_PER_KEY: String(STREAMS), DB_INIT: 'false' };

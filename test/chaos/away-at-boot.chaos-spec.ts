@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { TestMongod } from '../mongo.js';
-import { startProcess, storeKey, type ServiceProcess } from '../services.js';
+import { startProcess, storeKey, type ServerProcess } from '../services.js';
 import { ConnectionTrap } from './connection-trap.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
@@ -15,7 +15,7 @@ const rows = measurementsOf('MongoDB away at boot');
 
 describe('MongoDB away at boot', () => {
   let mongod: TestMongod;
-  let service: ServiceProcess;
+  let service: ServerProcess;
 
   afterEach(async () => {
     await service.stop();

@@ -8,7 +8,7 @@ import { aMarket, aRunner } from '../factories.js';
 import { Line } from '../line.js';
 import { TestMongod } from '../mongo.js';
 import { PackedClient } from '../packed-client.js';
-import { startProcess, storeKey, type ServiceProcess } from '../services.js';
+import { startProcess, storeKey, type ServerProcess } from '../services.js';
 import { until } from '../until.js';
 
 type Prices = Readonly<Record<string, number>>;
@@ -27,7 +27,7 @@ let mongo: MongoClient;
 let markets: Collection;
 let packed: PackedClient;
 let key: string;
-let replicas: [ServiceProcess, ServiceProcess];
+let replicas: [ServerProcess, ServerProcess];
 let line: Line;
 let caller: Caller;
 

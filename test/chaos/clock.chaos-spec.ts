@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { aMarket } from '../factories.js';
 import { TestMongod } from '../mongo.js';
-import { startProcess, storeKey, type ServiceProcess } from '../services.js';
+import { startProcess, storeKey, type ServerProcess } from '../services.js';
 import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
@@ -17,7 +17,7 @@ const TRUST_IS_OVER_MS = 2_500;
 
 describe('clock jump', () => {
   let mongod: TestMongod;
-  let service: ServiceProcess;
+  let service: ServerProcess;
   let client: MongoClient;
 
   beforeEach(async () => {

@@ -7,7 +7,7 @@ import { aMarket } from '../factories.js';
 import { TestMongod } from '../mongo.js';
 import { onMember, setFailCommand } from '../mongo-admin.js';
 import { runCli, type CliResult } from '../run-cli.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
 import { lookUp } from './paths.js';
@@ -22,7 +22,7 @@ const MARKETS = 2_000;
 describe('disk full', () => {
   let folder: string;
   let mongod: TestMongod;
-  let service: ServiceProcess;
+  let service: ServerProcess;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'markets-odds-disk-'));

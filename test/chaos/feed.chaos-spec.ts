@@ -6,7 +6,7 @@ import { aRecord, ndjson } from '../imports.js';
 import { onMember } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { resultOf, startCli } from '../run-cli.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { until } from '../until.js';
 import { memoryOf } from './footprint.js';
 import { measurementsOf } from './measurements.js';
@@ -28,7 +28,7 @@ const MARK = /"name":"line (\d+)"/g;
 const rows = measurementsOf('feed followed');
 
 let mongod: TestMongod;
-let service: ServiceProcess;
+let service: ServerProcess;
 
 beforeAll(async () => {
   mongod = await TestMongod.start();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { TestMongod } from '../mongo.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { isServed, OpenLoop, quantileMs, tally, type Outcome } from './open-loop.js';
 import { lookUp } from './paths.js';
@@ -22,7 +22,7 @@ const slow = measurementsOf('slow link');
 
 let mongod: TestMongod;
 let proxy: TcpProxy | undefined;
-let service: ServiceProcess;
+let service: ServerProcess;
 
 afterEach(async () => {
   await service.stop();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TestMongod } from '../mongo.js';
 import { APP_NAME, onMember, writable } from '../mongo-admin.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { ConnectionTrap } from './connection-trap.js';
 import { descriptorsOf, memoryOf, metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
@@ -38,7 +38,7 @@ interface Holding {
 
 describe('mongod killed and restarted', () => {
   let mongod: TestMongod;
-  let service: ServiceProcess;
+  let service: ServerProcess;
 
   beforeAll(async () => {
     mongod = await TestMongod.start();

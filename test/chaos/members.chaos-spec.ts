@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TestMongod } from '../mongo.js';
 import { onMember, primaryOf, writable } from '../mongo-admin.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { longestGapMs, OpenLoop, quantileMs, tally } from './open-loop.js';
@@ -57,7 +57,7 @@ describe('three nodes', () => {
     loss: () => Promise<void>,
   ): Promise<void> {
     await writable(mongod);
-    const service: ServiceProcess = await startProcess(mongod.uri, {
+    const service: ServerProcess = await startProcess(mongod.uri, {
       env: { CACHE_MAX_MB: String(cacheMaxMb) },
     });
     try {

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { TestMongod } from '../mongo.js';
 import { onMember } from '../mongo-admin.js';
-import { ServiceProcess } from '../services.js';
+import { ServerProcess } from '../server-process.js';
+import { startProcess } from '../services.js';
 import { measurementsOf } from './measurements.js';
 import { ask } from './open-loop.js';
 import { lookUp } from './paths.js';
@@ -16,7 +17,7 @@ const wrong = measurementsOf('bad URI or password');
 const rejected = measurementsOf('unhandled rejection');
 
 let mongod: TestMongod | undefined;
-let service: ServiceProcess | undefined;
+let service: ServerProcess | undefined;
 
 afterEach(async () => {
   await service?.stop();
@@ -26,7 +27,7 @@ afterEach(async () => {
 
 describe('bad URI or password', () => {
   it('a bad URI: refuses to start', async () => {
-    service = ServiceProcess.on(`mongodb://service:${PASSWORD}@`);
+    service = ServerProcess.spawn({ MONGODB_URI: `mongodb://service:${PASSWORD}@` });
     wrong.exactly(1, { seen: 'bad URI: exit code', measured: (await service.exited) ?? -1 });
     wrong.exactly('Bad settings: MONGODB_URI must be a MongoDB connection string', {
       seen: 'bad URI: all that is said',
@@ -37,9 +38,9 @@ describe('bad URI or password', () => {
   });
 
   it('a host that is not there: 503, and why in one line', async () => {
-    service = await ServiceProcess.on(`mongodb://service:${PASSWORD}@nowhere.invalid/`, {
+    service = await startProcess(`mongodb://service:${PASSWORD}@nowhere.invalid/`, {
       key: generateKey(),
-    }).listening();
+    });
     await measureRefusal(service, 'unknown host', /ENOTFOUND|EAI_AGAIN/);
   });
 
@@ -51,9 +52,7 @@ describe('bad URI or password', () => {
         .command({ createUser: 'service', pwd: 'another', roles: ['readAnyDatabase'] }),
     );
     const uri = mongod.uri.replace('//', `//service:${PASSWORD}@`);
-    service = await ServiceProcess.on(`${uri}?authSource=admin`, {
-      key: generateKey(),
-    }).listening();
+    service = await startProcess(`${uri}?authSource=admin`, { key: generateKey() });
     await measureRefusal(service, 'wrong password', /Authentication failed/);
   });
 });
@@ -61,10 +60,11 @@ describe('bad URI or password', () => {
 describe('unhandled rejection', () => {
   it('ends the service with one line, redacted', async () => {
     const key = generateKey();
-    service = await ServiceProcess.on('mongodb://127.0.0.1:1/', {
+    service = await startProcess('mongodb://127.0.0.1:1/', {
+      key,
       nodeArgs: ['--import', new URL('reject.js', import.meta.url).href],
       env: { REASON: `${key} did not work at mongodb://service:${PASSWORD}@host/` },
-    }).listening();
+    });
     service.kill('SIGUSR2');
     rejected.exactly(1, { seen: 'exit code', measured: (await service.exited) ?? -1 });
     const fatal = service.stdout.filter((line) => line.includes('"level":"fatal"'));
@@ -80,7 +80,7 @@ describe('unhandled rejection', () => {
 });
 
 async function measureRefusal(
-  degraded: ServiceProcess,
+  degraded: ServerProcess,
   name: string,
   reason: RegExp,
 ): Promise<void> {
@@ -101,6 +101,6 @@ async function measureRefusal(
   expect(said(degraded)).not.toContain(PASSWORD);
 }
 
-function said({ stdout, stderr }: ServiceProcess): string {
+function said({ stdout, stderr }: ServerProcess): string {
   return [...stdout, ...stderr].join('\n');
 }

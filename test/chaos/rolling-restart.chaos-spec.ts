@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
-import { startProcess, storeKey, type ServiceProcess } from '../services.js';
+import { startProcess, storeKey, type ServerProcess } from '../services.js';
 import { Balancer } from './balancer.js';
 import { measurementsOf } from './measurements.js';
 import { isServed, tally, type Outcome } from './open-loop.js';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => mongod.stop());
 
-function start(port: number): Promise<ServiceProcess> {
+function start(port: number): Promise<ServerProcess> {
   return startProcess(mongod.uri, { key, env: { PORT: String(port) } });
 }
 

@@ -9,7 +9,7 @@ import { median } from '../../bench/statistics.js';
 import { databaseName } from '../../src/database/driver-options.js';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { BenchProcess } from './bench-process.js';
 import { measurementsOf } from './measurements.js';
 import { until } from '../until.js';
@@ -30,7 +30,7 @@ const GONE_WITHIN_MS = 25_000;
 const rows = measurementsOf('half-open, dripping, slow sockets');
 
 let mongod: TestMongod;
-let service: ServiceProcess;
+let service: ServerProcess;
 
 beforeAll(async () => {
   mongod = await TestMongod.start();
@@ -51,7 +51,7 @@ function memoryMb(): number {
   return Number(kib ?? NaN) / 1024;
 }
 
-type Server = Pick<ServiceProcess, 'port' | 'key'>;
+type Server = Pick<ServerProcess, 'port' | 'key'>;
 
 async function load(good: BenchProcess, { port, key }: Server, seed: number): Promise<LoadResult> {
   const options = {

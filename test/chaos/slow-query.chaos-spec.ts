@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import { databaseName, DRIVER_OPTIONS } from '../../src/database/driver-options.js';
 import { TestMongod } from '../mongo.js';
 import { APP_NAME, onMember, setFailCommand } from '../mongo-admin.js';
-import { startProcess, type ServiceProcess } from '../services.js';
+import { startProcess, type ServerProcess } from '../services.js';
 import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { OpenLoop, quantileMs, tally } from './open-loop.js';
@@ -15,7 +15,7 @@ const exhausted = measurementsOf('pool exhausted');
 const LOAD_MS = 5_000;
 
 let mongod: TestMongod;
-let service: ServiceProcess;
+let service: ServerProcess;
 
 beforeEach(async () => {
   mongod = await TestMongod.start();
