@@ -2,12 +2,13 @@ import { MongoClient, type Collection } from 'mongodb';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { generateKey } from '../src/api-keys/key-form.js';
 import { findMongod } from '../src/embedded-mongod/find-mongod.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
 import { formReplicaSet } from '../src/embedded-mongod/replica-set.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
+import { keyRecord } from '../test/factories.js';
 import { withDatabase } from '../test/mongo.js';
 import type { marketOf } from './bench-markets.js';
 import { seed } from './seed.js';
@@ -98,9 +99,7 @@ export class BenchMongo {
     await collection.rename('markets');
     say(`${markets} markets are in after ${Math.round((performance.now() - startedAt) / 1000)} s`);
     const key = generateKey();
-    const _id = keyIdOf(key) ?? '';
-    const record = { _id, name: 'bench', hash: hashKey(key), createdAt: new Date(), rateLimit: 0 };
-    await db.collection<{ _id: string }>('api_keys').insertOne(record);
+    await db.collection<{ _id: string }>('api_keys').insertOne(keyRecord(key));
     return { uri: withDatabase(this.uri, name), markets, key, mongodPid: this.pid };
   }
 

@@ -1,5 +1,6 @@
 import type { Connection } from 'mongoose';
 import { randomUUID } from 'node:crypto';
+import { hashKey, keyIdOf } from '../src/api-keys/key-form.js';
 import type { Market, Runner } from '../src/markets/market.schema.js';
 
 export function aRunner(overrides: Partial<Runner> = {}): Runner {
@@ -26,6 +27,11 @@ export function aMarket(overrides: Partial<Market> = {}): Omit<Market, '_id'> & 
     updatedAt: new Date('2026-11-21T07:03:00.044Z'),
     ...overrides,
   };
+}
+
+/** What is stored for a key, as another program may write it; without a request limit. */
+export function keyRecord(key: string) {
+  return { _id: keyIdOf(key) ?? '', name: 'test', hash: hashKey(key), rateLimit: 0 };
 }
 
 /** Stores documents as another writer would: past Mongoose, in the driver's words. */

@@ -19,6 +19,7 @@ import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
 import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
+import { keyRecord } from './factories.js';
 import { Line } from './line.js';
 import { testDatabaseUri, TestMongod } from './mongo.js';
 import { until } from './until.js';
@@ -202,7 +203,7 @@ function ofSameId(key: string): string {
 
 async function statusWith(fields: object): Promise<{ status: number; policy: string | null }> {
   const key = generateKey();
-  await storedKeys().insertOne({ ...recordOf(key), ...fields });
+  await storedKeys().insertOne({ ...keyRecord(key), ...fields });
   const { status, headers } = await withHeader(key);
   return { status, policy: headers.get('RateLimit-Policy') };
 }
@@ -236,7 +237,7 @@ describe('a record that others wrote', () => {
 
   it('may have its hash in capitals', async () => {
     const key = generateKey();
-    await storedKeys().insertOne({ ...recordOf(key), hash: hashKey(key).toUpperCase() });
+    await storedKeys().insertOne({ ...keyRecord(key), hash: hashKey(key).toUpperCase() });
     expect((await withHeader(key)).status).toBe(200);
   });
 
@@ -246,7 +247,7 @@ describe('a record that others wrote', () => {
     ['streams', '5', 200],
   ])('is told of once by its id when its %s is none', async (field, value, status) => {
     const key = generateKey();
-    await storedKeys().insertOne({ ...recordOf(key), [field]: value });
+    await storedKeys().insertOne({ ...keyRecord(key), [field]: value });
     const logged = service.logged.length;
     for (let i = 0; i < 3; i += 1) {
       expect((await withHeader(key)).status).toBe(status);
@@ -404,7 +405,7 @@ describe('checking a key', () => {
     ['of a key in use', true],
   ])('heeds a change that comes before the answer %s', async (_which, inUse) => {
     const key = generateKey();
-    const record = recordOf(key);
+    const record = keyRecord(key);
     const records = service.app.get(KeyRecords);
     const changed = records.invalidate.bind(records);
     // The test alone tells what has changed.
@@ -451,7 +452,7 @@ const recheck = (key: string) => service.app.get(KeyVerifier).recheck(keyIdOf(ke
 describe('checking again a key that has been let in', () => {
   it('costs one query, however many are checked at a time', async () => {
     const inUse = Array.from({ length: 300 }, generateKey);
-    await storedKeys().insertMany(inUse.map(recordOf));
+    await storedKeys().insertMany(inUse.map(keyRecord));
     const queries = await keyQueriesDuring(async () => {
       const verdicts = await Promise.all(inUse.map(recheck));
       expect(new Set(verdicts)).toEqual(new Set([true]));
@@ -461,11 +462,8 @@ describe('checking again a key that has been let in', () => {
 
   it.each<[what: string, end: (id: string) => Promise<unknown>]>([
     ['revoked', (id) => keys.revoke(id)],
-    ['gone', (id) => storedKeys().deleteOne({ _id: id as never })],
-    [
-      'expired',
-      (id) => storedKeys().updateOne({ _id: id as never }, { $set: { expiresAt: new Date(0) } }),
-    ],
+    ['gone', (id) => storedKeys().deleteOne({ _id: id })],
+    ['expired', (id) => storedKeys().updateOne({ _id: id }, { $set: { expiresAt: new Date(0) } })],
   ])('learns within a second that it is %s', async (_what, end) => {
     // The test's own app follows changes: without them the age of the record alone must do.
     const { mongodbUri } = service.config;
@@ -489,13 +487,10 @@ describe('checking again a key that has been let in', () => {
   });
 });
 
-/** A record as another program may write it. */
-function recordOf(key: string): object {
-  return { _id: keyIdOf(key), name: 'test', hash: hashKey(key), rateLimit: 0 };
-}
-
 function storedKeys() {
-  return service.database.connection.collection('api_keys');
+  return service.database.connection.collection<{ _id: string; [field: string]: unknown }>(
+    'api_keys',
+  );
 }
 
 describe('a revoked key', () => {
@@ -560,7 +555,7 @@ describe('rotation', () => {
 
   it('ends the old key after the overlap, though another writer stored no expiry as null', async () => {
     const key = generateKey();
-    await storedKeys().insertOne({ ...recordOf(key), expiresAt: null });
+    await storedKeys().insertOne({ ...keyRecord(key), expiresAt: null });
     const id = keyIdOf(key) ?? '';
     const { record } = await keys.rotate(id, { overlapMs: DAY_MS });
     expect((await find(id))?.expiresAt).toEqual(new Date(+record.createdAt + DAY_MS));

@@ -1,7 +1,8 @@
 import { MongoClient } from 'mongodb';
-import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
+import { generateKey } from '../src/api-keys/key-form.js';
 import { databaseName } from '../src/database/driver-options.js';
 import { createTestApp } from './app.js';
+import { keyRecord } from './factories.js';
 import {
   startServer,
   type Environment,
@@ -43,7 +44,7 @@ export async function storeKey(mongodbUri: string, { rateLimit = 0 } = {}): Prom
   const client = new MongoClient(mongodbUri);
   try {
     const key = generateKey();
-    const record = { _id: keyIdOf(key) ?? '', name: 'test', hash: hashKey(key), rateLimit };
+    const record = { ...keyRecord(key), rateLimit };
     const keys = client.db(databaseName(mongodbUri)).collection<typeof record>('api_keys');
     await keys.insertOne(record, { writeConcern: { w: 'majority' } });
     return key;

@@ -1,6 +1,7 @@
 import { MongoClient, type Collection, type Db } from 'mongodb';
-import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
+import { generateKey } from '../../src/api-keys/key-form.js';
 import { databaseName } from '../../src/database/driver-options.js';
+import { keyRecord } from '../../test/factories.js';
 import { TestMongod } from '../../test/mongo.js';
 import { startServer, type ServerProcess } from '../../test/server-process.js';
 import { until } from '../../test/until.js';
@@ -79,10 +80,9 @@ export class Stage {
   /** @param rateLimit requests a minute; 0: no limit */
   async issueKey(rateLimit = 0): Promise<IssuedKey> {
     const key = generateKey();
-    const id = keyIdOf(key) ?? '';
-    const record = { _id: id, name: 'scale', hash: hashKey(key), rateLimit, streams: STREAMS };
+    const record = { ...keyRecord(key), rateLimit, streams: STREAMS };
     await this.keys.insertOne(record);
-    return { id, key };
+    return { id: record._id, key };
   }
 
   async revoke({ id }: IssuedKey): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
+import { generateKey } from '../../src/api-keys/key-form.js';
+import { keyRecord } from '../factories.js';
 import type { Service } from '../services.js';
 import { BOUND_MS, type Tally } from './tally.js';
 
@@ -18,8 +19,8 @@ export async function revokeKeys(
   const records = db.collection<{ _id: string }>('api_keys');
   while (!isDone()) {
     const key = generateKey();
-    const _id = keyIdOf(key) ?? '';
-    const record = { _id, name: 'to be revoked', hash: hashKey(key), rateLimit: 0 };
+    const record = keyRecord(key);
+    const { _id } = record;
     const isStored = await records.insertOne(record).then(isSo, isNot);
     if (!isStored) continue;
     while (!isDone() && !(await isLetIn(service, key))) await delay(BETWEEN_TRIES_MS);

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Binary, Long, MongoClient, ObjectId, Timestamp, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { generateKey, hashKey, keyIdOf } from '../../src/api-keys/key-form.js';
+import { generateKey } from '../../src/api-keys/key-form.js';
 import { DRIVER_OPTIONS } from '../../src/database/driver-options.js';
 import { createTestApp, type TestApp } from '../app.js';
-import { aMarket, aRunner } from '../factories.js';
+import { aMarket, aRunner, keyRecord } from '../factories.js';
 import { onEachMember, onMember, primaryOf, setFailCommand, writable } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
@@ -77,7 +77,7 @@ async function storeSome(): Promise<Stored> {
   const market = aMarket({ runners: [aRunner({ price: OLD })] });
   const key = generateKey();
   const keys = db.collection<{ _id: string }>('api_keys');
-  const record = { _id: keyIdOf(key) ?? '', name: 'test', hash: hashKey(key), rateLimit: 0 };
+  const record = keyRecord(key);
   const everywhere = { writeConcern: { w: 3 } };
   await db.collection('markets').insertOne({ ...market, _id: new ObjectId() }, everywhere);
   await keys.insertOne(record, everywhere);
