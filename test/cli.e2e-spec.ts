@@ -124,7 +124,7 @@ describe('the command line', () => {
 
   it('reaches a MongoDB that is far away', async () => {
     const uri = new URL(testDatabaseUri());
-    const line = await Line.to(Number(uri.port));
+    const line = await new Line(Number(uri.port)).listen();
     // Six round trips of 100 ms, as they are with TLS and a password.
     line.underWayMs = 600;
     uri.host = new URL(line.url).host;

@@ -19,7 +19,7 @@ let line: Line;
 beforeAll(async () => {
   packed = await PackedClient.link();
   service = await createTestApp();
-  line = await Line.to(service.port);
+  line = await new Line(service.port).listen();
 }, 60_000);
 
 afterAll(async () => {
@@ -329,7 +329,7 @@ async function expectAsking(of: TestApp): Promise<void> {
 }
 
 it('asks where a proxy lets nothing of a stream through', async () => {
-  const proxy = await Line.to(service.port);
+  const proxy = await new Line(service.port).listen();
   proxy.streamBytes = 0;
   const fixtureId = newId();
   await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));

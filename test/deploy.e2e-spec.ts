@@ -183,7 +183,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
   }, 30_000);
 
   it('reach a MongoDB that is far away', async () => {
-    const line = await Line.to(mongod.ports[0] ?? 0);
+    const line = await new Line(mongod.ports[0] ?? 0).listen();
     line.underWayMs = 250;
     const uri = new URL(uriOf('marketsService'));
     uri.host = new URL(line.url).host;

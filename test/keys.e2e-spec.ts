@@ -706,7 +706,7 @@ describe('while MongoDB is away', () => {
 it('a key ends within 2 seconds, though MongoDB’s word that it was good was long under way', async () => {
   // Where nothing tells of changes.
   const mongod = await TestMongod.start({ members: 0 });
-  const line = await Line.to(Number(mongod.ports[0]));
+  const line = await new Line(Number(mongod.ports[0])).listen();
   const slow = await createTestApp({ mongodbUri: `${line.url.replace('http', 'mongodb')}/test` });
   const client = new MongoClient(mongod.uri);
   try {

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { Relay } from './relay.js';
 
 /** The cable between client and service: it can be pulled, fall silent, be slow, or lie behind a proxy that gathers. */
-export class Line {
-  private readonly sockets = new Set<Socket>();
+export class Line extends Relay {
   private readonly lost = new WeakSet<Socket>();
   /** Connections are refused. */
   pulled = false;
@@ -12,21 +11,8 @@ export class Line {
   /** Latency of what the service sends. Milliseconds. */
   underWayMs = 0;
 
-  private constructor(
-    private readonly server: Server,
-    public targetPort: number,
-  ) {
-    server.on('connection', (caller) => this.carry(caller));
-  }
-
-  static async to(port: number): Promise<Line> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new Line(server, port);
-  }
-
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** What the service sends from now on over the open connections is lost. */
@@ -34,31 +20,9 @@ export class Line {
     for (const socket of this.sockets) this.lost.add(socket);
   }
 
-  cut(): void {
-    for (const socket of this.sockets) socket.destroy();
-  }
-
-  close(): void {
-    this.cut();
-    this.server.close();
-  }
-
-  private carry(caller: Socket): void {
+  protected carry(caller: Socket, service: Socket): void {
     if (this.pulled) return void caller.destroy();
-    const service = connect(this.targetPort, '127.0.0.1');
     let left = Infinity;
-    for (const [socket, other] of [
-      [caller, service],
-      [service, caller],
-    ] as const) {
-      this.sockets.add(socket);
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          this.sockets.delete(socket);
-          other.destroy();
-        });
-    }
     caller.on('data', (chunk: Buffer) => {
       left = chunk.includes('GET /v1/markets/stream') ? this.streamBytes : Infinity;
       service.write(chunk);

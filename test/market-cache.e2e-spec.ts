@@ -469,7 +469,7 @@ describe('MarketCache', () => {
 
 it('a slow line to MongoDB: an answer that told nothing new when it was sent proves nothing when it arrives', async () => {
   const mongod = await TestMongod.start();
-  const line = await Line.to(Number(mongod.ports[0]));
+  const line = await new Line(Number(mongod.ports[0])).listen();
   const address = `${line.url.replace('http', 'mongodb')}/test?directConnection=true`;
   const service = await createTestApp({ mongodbUri: address });
   const client = new MongoClient(mongod.uri);

@@ -1,6 +1,6 @@
 import { BSON, type Document, type Timestamp } from 'mongodb';
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { Relay } from './relay.js';
 
 /** Fields of a greeting that tell of a replica set. */
 const OF_REPLICA_SETS = [
@@ -24,45 +24,12 @@ const OP_REPLY_BODY_STARTS = 36;
  * A mongod that introduces itself as a mongos, and is one as far as a client can tell that asks no more: a
  * proxy that alters greetings, and takes for a snapshot the time that it has heard of last, as a mongos does.
  */
-export class MongosDisguise {
-  private readonly sockets = new Set<Socket>();
+export class MongosDisguise extends Relay {
   private heard: Timestamp | undefined;
-  private readonly server = createServer((client) => this.pass(client));
 
-  private constructor(private readonly mongodPort: number) {}
-
-  static async of(mongodPort: number): Promise<MongosDisguise> {
-    const disguise = new MongosDisguise(mongodPort);
-    disguise.server.listen(0, '127.0.0.1');
-    await once(disguise.server, 'listening');
-    return disguise;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  async close(): Promise<void> {
-    for (const socket of this.sockets) socket.destroy();
-    this.server.close();
-    await once(this.server, 'close');
-  }
-
-  private pass(client: Socket): void {
-    const mongod = connect(this.mongodPort, '127.0.0.1');
+  protected carry(client: Socket, mongod: Socket): void {
     onEachMessage(client, (message) => mongod.write(this.asked(message)));
     onEachMessage(mongod, (message) => client.write(this.answered(message)));
-    for (const [one, other] of [
-      [client, mongod],
-      [mongod, client],
-    ] as const) {
-      this.sockets.add(one);
-      one.on('error', () => undefined);
-      one.once('close', () => {
-        this.sockets.delete(one);
-        other.destroy();
-      });
-    }
   }
 
   /** A command, with a time for its snapshot where it names none. */

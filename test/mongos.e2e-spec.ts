@@ -14,14 +14,14 @@ let service: TestApp;
 
 beforeAll(async () => {
   const { port, pathname } = new URL(testDatabaseUri());
-  mongos = await MongosDisguise.of(Number(port));
+  mongos = await new MongosDisguise(Number(port)).listen();
   mongodbUri = `mongodb://127.0.0.1:${mongos.port}${pathname}`;
   service = await createTestApp({ mongodbUri });
 });
 
 afterAll(async () => {
   await service.close();
-  await mongos.close();
+  mongos.close();
 });
 
 describe('behind what says that it is a mongos', () => {

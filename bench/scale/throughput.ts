@@ -39,7 +39,7 @@ export async function measureThroughput(
   try {
     for (const count of counts) {
       const instances = await stage.start(count);
-      const proxy = await RoundRobin.listen(instances.map(({ port }) => port));
+      const proxy = await new RoundRobin(instances.map(({ port }) => port)).listen();
       const { port } = proxy;
       const usual = { port, key, markets: stage.markets, connections: CONNECTIONS };
       for (const workload of WORKLOADS) {
@@ -47,7 +47,7 @@ export async function measureThroughput(
         await run(client, { ...load, seconds: 2, atLeast: count * WARM_UP_REQUESTS });
         points.push(await measure(stage, instances, workload, () => run(client, load)));
       }
-      await proxy.close();
+      proxy.close();
       await stage.stopInstances();
     }
   } finally {

@@ -57,7 +57,7 @@ let page: Page;
     }).listen(0, '127.0.0.1');
     await once(pages, 'listening');
     service = await createTestApp({ corsOrigins: [origin()] });
-    line = await Line.to(service.port);
+    line = await new Line(service.port).listen();
     browser = await chromium.launch({ executablePath });
     page = await browser.newPage();
   }, 60_000);

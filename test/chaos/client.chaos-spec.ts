@@ -95,7 +95,7 @@ afterAll(async () => {
 });
 
 async function begin(streamBytes = Infinity): Promise<void> {
-  line = await Line.to(replicas[0].port);
+  line = await new Line(replicas[0].port).listen();
   line.streamBytes = streamBytes;
   caller = await Caller.start();
 }

@@ -26,7 +26,7 @@ let service: ServerProcess;
 
 afterEach(async () => {
   await service.stop();
-  await proxy?.stop();
+  proxy?.close();
   await mongod.stop();
 });
 
@@ -90,7 +90,7 @@ describe('slow link', () => {
 async function startBehindProxy(): Promise<TcpProxy> {
   mongod = await TestMongod.start();
   const [port = 0] = mongod.ports;
-  proxy = await TcpProxy.start(port);
+  proxy = await new TcpProxy(port).listen();
   const uri = new URL(mongod.uri);
   uri.port = String(proxy.port);
   uri.search = '?directConnection=true';

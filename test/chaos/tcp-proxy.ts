@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Relay } from '../relay.js';
 
 /** How slow the network is; nothing given: as fast as it goes. */
 interface Slowness {
@@ -11,28 +11,10 @@ interface Slowness {
 }
 
 /** The network between the service and MongoDB: it can be slow, or swallow everything without a word. */
-export class TcpProxy {
+export class TcpProxy extends Relay {
   slowness: Slowness = {};
-  private readonly sockets = new Set<Socket>();
   private healed = Promise.resolve();
   private letThrough: () => void = () => undefined;
-
-  private constructor(
-    private readonly server: Server,
-    private readonly targetPort: number,
-  ) {
-    server.on('connection', (socket) => this.carry(socket));
-  }
-
-  static async start(targetPort: number): Promise<TcpProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new TcpProxy(server, targetPort);
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
 
   /** Nothing gets through any more, not even the end of a connection; new connections are accepted. */
   blackHole(): void {
@@ -46,24 +28,18 @@ export class TcpProxy {
     this.letThrough();
   }
 
-  async stop(): Promise<void> {
+  override close(): void {
     this.heal();
-    for (const socket of this.sockets) socket.destroy();
-    this.server.close();
-    await once(this.server, 'close');
+    super.close();
   }
 
-  private carry(client: Socket): void {
-    const upstream = connect(this.targetPort, '127.0.0.1');
-    for (const socket of [client, upstream]) {
-      this.sockets.add(socket);
-      socket.setNoDelay(true);
-      socket.on('error', () => undefined);
-      socket.once('close', () => this.sockets.delete(socket));
-    }
-    this.forward(client, upstream);
-    this.forward(upstream, client);
+  protected carry(caller: Socket, service: Socket): void {
+    this.forward(caller, service);
+    this.forward(service, caller);
   }
+
+  /** The end of a connection is held back like all else. */
+  protected override hangUp(): void {}
 
   private forward(from: Socket, to: Socket): void {
     let passed = Promise.resolve();
