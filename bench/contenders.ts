@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/embedded-mongod/free-port.js';
+import { until } from '../test/until.js';
 import { cpuSeconds, SERVER_CORE } from './machine.js';
 import type { SeededDatabase } from './mongo.js';
 import { startNode } from './processes.js';
@@ -84,12 +85,10 @@ export async function startReadyBytes(): Promise<RunningServer> {
 }
 
 async function started(process: ChildProcess, port: number, probe: string): Promise<RunningServer> {
-  const deadline = performance.now() + START_TIMEOUT_MS;
-  while (!(await answers(`http://127.0.0.1:${port}${probe}`))) {
+  await until(() => {
     if (process.exitCode !== null) throw new Error(`The server ended with ${process.exitCode}`);
-    if (performance.now() > deadline) throw new Error('The server does not get ready');
-    await delay(20);
-  }
+    return answers(`http://127.0.0.1:${port}${probe}`);
+  }, START_TIMEOUT_MS);
   return { process, pid: process.pid ?? 0, port };
 }
 

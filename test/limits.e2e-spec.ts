@@ -478,13 +478,12 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
 
   async function untilShared(): Promise<void> {
     const [one, other] = replicas;
-    for (;;) {
+    await until(async () => {
       const key = await newKey(1_000);
       await ask(key, FIXTURE, {}, one);
       const { limit } = await limitOf(ask(key, FIXTURE, {}, other));
-      if (limit?.includes('r=998;')) return;
-      await delay(50);
-    }
+      return limit?.includes('r=998;') ?? false;
+    });
   }
 });
 

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
 import { startServer, type ServerProcess } from '../server-process.js';
+import { until } from '../until.js';
 import { findChromium } from './find-chromium.js';
 import { SwaggerPage } from './swagger-page.js';
 
@@ -27,7 +27,8 @@ let passed: boolean;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'markets-odds-browser-'));
     service = await startServer({ EMBEDDED_DB_PATH: join(folder, 'mongo') });
-    await demoIsIn();
+    // The service listens before the demo markets are in.
+    await until(demoIsIn);
     browser = await chromium.launch({ executablePath });
   }, START_MS);
 
@@ -112,14 +113,10 @@ function expectNothingAmiss({ origins, complaints }: SwaggerPage): void {
   expect(complaints).toEqual([]);
 }
 
-/** The service listens before the demo markets are in. */
-async function demoIsIn(): Promise<void> {
-  for (;;) {
-    const answer = await fetch(service.url + EXAMPLE, { headers: { 'X-API-Key': DEMO_KEY } });
-    const { data = [] } = (await answer.json()) as { data?: unknown[] };
-    if (data.length > 0) return;
-    await delay(50);
-  }
+async function demoIsIn(): Promise<boolean> {
+  const answer = await fetch(service.url + EXAMPLE, { headers: { 'X-API-Key': DEMO_KEY } });
+  const { data = [] } = (await answer.json()) as { data?: unknown[] };
+  return data.length > 0;
 }
 
 async function keepPicture(): Promise<void> {

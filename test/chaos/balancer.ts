@@ -1,5 +1,6 @@
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../until.js';
 import { ask, type Outcome } from './open-loop.js';
 
 const PROBE_EVERY_MS = 100;
@@ -20,12 +21,12 @@ export class Balancer {
   }
 
   /** Resolves when the instance was seen to be ready. */
-  async whenReady(port: number): Promise<void> {
-    while (!this.ready.includes(port)) await delay(20);
+  whenReady(port: number): Promise<void> {
+    return until(() => this.ready.includes(port));
   }
 
-  async whenUnready(port: number): Promise<void> {
-    while (this.ready.includes(port)) await delay(20);
+  whenUnready(port: number): Promise<void> {
+    return until(() => !this.ready.includes(port));
   }
 
   ask(path: string): Promise<Outcome> {

@@ -62,7 +62,7 @@ it('sends an answer whole though its client begins late to read it', async () =>
 }, 30_000);
 
 it('asks clients and probes to look elsewhere, and then ends', async () => {
-  while ((await readiness()) !== 200) await delay(20);
+  await until(async () => (await readiness()) === 200);
   const kept = connect(server.port, '127.0.0.1');
   kept.write(PROBE);
   const answers = kept[Symbol.asyncIterator]();
@@ -77,7 +77,7 @@ it('asks clients and probes to look elsewhere, and then ends', async () => {
 
   const endsAt = performance.now() + ENDS_WITHIN_MS;
   server.kill('SIGTERM');
-  while ((await readiness()) !== 503) await delay(20);
+  await until(async () => (await readiness()) === 503);
   kept.write(PROBE);
   const after = String((await answers.next()).value);
   expect(after).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
