@@ -1,5 +1,6 @@
 /** The load client, a process of its own: puts one load after the other on a server, as its parent says. */
 import { HttpConnection, type Reply } from './http-connection.js';
+import { obey } from './orders.js';
 import { requestText, type Form } from './request-form.js';
 import { quantile } from './statistics.js';
 import { targetsOf, type NextTarget, type Workload } from './workloads.js';
@@ -32,8 +33,6 @@ export interface LoadResult {
   /** Answers by status. */
   readonly statuses: Readonly<Record<number, number>>;
 }
-
-export type LoadReply = { readonly result: LoadResult } | { readonly failure: string };
 
 class LoadRun {
   private readonly nextTarget: NextTarget;
@@ -166,10 +165,4 @@ class Lane {
   }
 }
 
-process.on('message', (load: Load) => {
-  new LoadRun(load).run().then(
-    (result) => process.send?.({ result } satisfies LoadReply),
-    (error: Error) => process.send?.({ failure: error.message } satisfies LoadReply),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+obey((load: Load) => new LoadRun(load).run());

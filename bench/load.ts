@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { cpuSeconds, OTHER_CORE } from './machine.js';
-import type { Load, LoadReply, LoadResult } from './load-client.js';
+import type { Load, LoadResult } from './load-client.js';
 import type { RunningServer } from './contenders.js';
+import { order } from './orders.js';
 import { end, startNode } from './processes.js';
 import type { SeededDatabase } from './mongo.js';
 
@@ -35,11 +35,8 @@ export class LoadClient {
     const connections = options.rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;
     const load: Load = { port: server.port, key, markets, connections, ...options };
     const before = this.cpu(server);
-    this.child.send(load);
-    const [reply] = (await once(this.child, 'message')) as [LoadReply];
-    if ('failure' in reply) throw new Error(`The load failed: ${reply.failure}`);
+    const result = await order<LoadResult>(this.child, load);
     const after = this.cpu(server);
-    const { result } = reply;
     const failures = failuresOf(result);
     // At a rate of its own, a load may be more than a server can take; that is then measured, too.
     if (failures > 0 && options.rate === undefined) {

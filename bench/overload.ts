@@ -1,14 +1,14 @@
 /** What becomes of three times the load that the service can serve: prints one JSON document. */
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ChildProcess } from 'node:child_process';
 import type { Contender, RunningServer } from './contenders.js';
 import { cpuSeconds, moveToCore, OTHER_CORE } from './machine.js';
-import { BenchMongo, type SeededDatabase } from './mongo.js';
-import { endAll, startNode } from './processes.js';
+import type { SeededDatabase } from './mongo.js';
+import { order } from './orders.js';
+import { startNode } from './processes.js';
 import { withLoad } from './rounds.js';
 import { COLD, HOT, type Scenario } from './scenarios.js';
-import type { Latencies, Storm, StormReply, StormResult } from './storm-client.js';
+import type { Latencies, Storm, StormResult } from './storm-client.js';
+import { withBenchMongo } from './with-bench-mongo.js';
 
 const MARKETS = 50_000;
 const TIMES_CAPACITY = 3;
@@ -85,16 +85,16 @@ async function measure(
 ): Promise<OverloadResult> {
   const { workload } = scenario;
   return withLoad(database, scenario, contender, async (server) => {
-    const order = { ...database, workload };
+    const usual = { ...database, workload };
     const atPeak = (seconds: number) =>
-      ask(server, { ...order, connections: PEAK_CONNECTIONS, perSecond: ALWAYS_DUE, seconds });
+      ask(server, { ...usual, connections: PEAK_CONNECTIONS, perSecond: ALWAYS_DUE, seconds });
     const inRounds = async (count: number): Promise<Rounds> => {
       let peak = await atPeak(PEAK_SECONDS);
       const peaks = [peak];
       const storms: Phase[] = [];
       while (storms.length < count) {
         const perSecond = TIMES_CAPACITY * rateOf([peak]);
-        const storm = { ...order, connections: CONNECTIONS, perSecond, seconds: STORM_SECONDS };
+        const storm = { ...usual, connections: CONNECTIONS, perSecond, seconds: STORM_SECONDS };
         storms.push(await ask(server, storm));
         peak = await atPeak(PEAK_SECONDS);
         peaks.push(peak);
@@ -167,12 +167,11 @@ function weightedMedian(all: readonly Latencies[]): number {
   return NaN;
 }
 
-async function ask(server: RunningServer, order: Omit<Storm, 'port'>): Promise<Phase> {
+async function ask(server: RunningServer, storm: Omit<Storm, 'port'>): Promise<Phase> {
   const client = startNode(OTHER_CORE, './storm-client.js');
   try {
     const before = cpuSeconds(server.pid);
-    const over = resultOf(client);
-    client.send({ ...order, port: server.port } satisfies Storm);
+    const over = order<StormResult>(client, { ...storm, port: server.port } satisfies Storm);
     const calm = new AbortController();
     const probes = watchProbes(server.port, calm.signal);
     const result = await over;
@@ -181,12 +180,6 @@ async function ask(server: RunningServer, order: Omit<Storm, 'port'>): Promise<P
   } finally {
     client.kill('SIGKILL');
   }
-}
-
-async function resultOf(client: ChildProcess): Promise<StormResult> {
-  const [reply] = (await once(client, 'message')) as [StormReply];
-  if ('failure' in reply) throw new Error(`The storm failed: ${reply.failure}`);
-  return reply.result;
 }
 
 /** Orchestrators ask every few seconds, here it is every few milliseconds. */
@@ -210,14 +203,10 @@ async function watchProbes(port: number, signal: AbortSignal): Promise<Probes> {
   return seen;
 }
 
-const mongo = await BenchMongo.open(say);
-try {
+await withBenchMongo(say, async (mongo) => {
   const database = await mongo.seed(MARKETS, say);
   for (const pid of [process.pid, mongo.pid]) if (pid !== undefined) moveToCore(OTHER_CORE, pid);
   const results: OverloadResult[] = [];
   for (const source of SOURCES) results.push(await measure(database, source));
   process.stdout.write(`${JSON.stringify(results)}\n`);
-} finally {
-  await endAll();
-  await mongo.close();
-}
+});

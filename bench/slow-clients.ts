@@ -1,6 +1,7 @@
 /** Clients that hold connections up, in a process of their own: silent, dripping their request, or not reading their answers. */
 import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
+import { obey } from './orders.js';
 
 export interface SlowClients {
   readonly port: number;
@@ -81,8 +82,9 @@ async function run(order: SlowClients): Promise<void> {
 // Such clients are on machines of their own: here they get the processor time that is left.
 setPriority(constants.priority.PRIORITY_LOW);
 
-process.on('message', (order: SlowClients | 'state') => {
-  if (order === 'state') process.send?.({ ...state } satisfies SlowClientsState);
-  else void run(order);
+obey(async (order: SlowClients | 'state'): Promise<SlowClientsState | undefined> => {
+  if (order === 'state') return state;
+  // Clients are opened while the parent goes on.
+  void run(order);
+  return undefined;
 });
-process.on('disconnect', () => process.exit(0));

@@ -1,3 +1,7 @@
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);
   const middle = Math.floor(sorted.length / 2);
@@ -12,10 +16,10 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
 
 /** How much y grows with each unit of x: the line with the least squares. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
+  const mean = (of: 0 | 1) => sum(points.map((point) => point[of])) / points.length;
   const [meanX, meanY] = [mean(0), mean(1)];
-  const both = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
-  return both / points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  const both = sum(points.map(([x, y]) => (x - meanX) * (y - meanY)));
+  return both / sum(points.map(([x]) => (x - meanX) ** 2));
 }
 
 /** 1,234 or 12.3: as many digits as tell something. */

@@ -1,5 +1,7 @@
 /** The storm, a process of its own: requests that come at their rate, whatever becomes of the earlier ones. */
 import { HttpConnection } from './http-connection.js';
+import { obey } from './orders.js';
+import { quantile } from './statistics.js';
 import { targetsOf, type Workload } from './workloads.js';
 
 export interface Storm {
@@ -34,8 +36,6 @@ export interface Latencies {
   readonly p99: number;
   readonly most: number;
 }
-
-export type StormReply = { readonly result: StormResult } | { readonly failure: string };
 
 /** Opened so many at a time, before the storm. */
 const OPENED_AT_ONCE = 100;
@@ -174,14 +174,8 @@ class Lane {
 
 function latencies(values: readonly number[]): Latencies {
   const sorted = Float64Array.from(values).toSorted();
-  const quantile = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
-  return { count: sorted.length, p50: quantile(0.5), p99: quantile(0.99), most: quantile(1) };
+  const [p50, p99] = [quantile(sorted, 0.5), quantile(sorted, 0.99)];
+  return { count: sorted.length, p50, p99, most: sorted.at(-1) ?? NaN };
 }
 
-process.on('message', (storm: Storm) => {
-  new StormRun(storm).run().then(
-    (result) => process.send?.({ result } satisfies StormReply),
-    (error: Error) => process.send?.({ failure: error.message } satisfies StormReply),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+obey((storm: Storm) => new StormRun(storm).run());

@@ -3,12 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LOADED_AT_ASK } from '../../src/markets/cache/load-candidates.js';
 import { eventIdOf } from '../bench-markets.js';
 import { cpuSeconds } from '../machine.js';
-import { median } from '../statistics.js';
+import { median, sum } from '../statistics.js';
 import { popularEvents } from '../workloads.js';
 import { Caller } from './caller.js';
 import { end, startScript } from './children.js';
 import type { Stage } from './stage.js';
-import { sum } from './throughput.js';
 
 export interface FeedCost {
   /** Instances that follow the changes and remember the events that change. */

@@ -3,9 +3,8 @@ import { TestMongod } from '../../test/mongo.js';
 import { fixtureIdOf, marketOf, MARKETS_PER_EVENT, EVENTS_PER_FIXTURE } from '../bench-markets.js';
 import { cpuSeconds } from '../machine.js';
 import type { StoredMarket } from '../mongo.js';
-import { quantile } from '../statistics.js';
+import { quantile, sum } from '../statistics.js';
 import { randomNumbers } from '../workloads.js';
-import { sum } from './throughput.js';
 
 export interface ScatterPoint {
   readonly shards: number;

@@ -1,11 +1,11 @@
 import { markdownTable } from '../markdown-table.js';
-import { formatNumber, median } from '../statistics.js';
+import { formatNumber, median, sum } from '../statistics.js';
 import type { FeedCost } from './feed-cost.js';
 import type { Sighting } from './proofs.js';
 import type { ScatterPoint } from './scatter.js';
 import type { LimitResult } from './shared-limit.js';
 import type { StoragePart } from './storage.js';
-import { sum, type ThroughputPoint } from './throughput.js';
+import type { ThroughputPoint } from './throughput.js';
 
 export interface Proof {
   readonly what: string;

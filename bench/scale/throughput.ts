@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import type { ChildProcess } from 'node:child_process';
 import type { ServerProcess } from '../../test/server-process.js';
-import type { Load, LoadReply, LoadResult } from '../load-client.js';
+import type { Load, LoadResult } from '../load-client.js';
 import { cpuSeconds } from '../machine.js';
+import { order } from '../orders.js';
+import { sum } from '../statistics.js';
 import { WORKLOADS, type Workload } from '../workloads.js';
 import { end, startScript } from './children.js';
 import { RoundRobin } from './round-robin.js';
@@ -44,8 +44,8 @@ export async function measureThroughput(
       const usual = { port, key, markets: stage.markets, connections: CONNECTIONS };
       for (const workload of WORKLOADS) {
         const load: Load = { ...usual, workload, conditional: false, seconds, seed: count };
-        await run(client, { ...load, seconds: 2, atLeast: count * WARM_UP_REQUESTS });
-        points.push(await measure(stage, instances, workload, () => run(client, load)));
+        await order(client, { ...load, seconds: 2, atLeast: count * WARM_UP_REQUESTS });
+        points.push(await measure(stage, instances, workload, () => order(client, load)));
       }
       proxy.close();
       await stage.stopInstances();
@@ -79,15 +79,4 @@ async function measure(
     unevenness: (Math.max(...used) / sum(used)) * instances.length,
     bytesPerAnswer: bodyBytes / requests,
   };
-}
-
-async function run(client: ChildProcess, load: Load): Promise<LoadResult> {
-  client.send(load);
-  const [reply] = (await once(client, 'message')) as [LoadReply];
-  if ('failure' in reply) throw new Error(`The load failed: ${reply.failure}`);
-  return reply.result;
-}
-
-export function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

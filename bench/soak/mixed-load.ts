@@ -1,6 +1,7 @@
 import type { RunningServer } from '../contenders.js';
 import { LoadClient, type Measurement } from '../load.js';
 import type { SeededDatabase } from '../mongo.js';
+import { sum } from '../statistics.js';
 
 /** The loads that run side by side, with the share of the requests of each. */
 const MIX = [
@@ -48,7 +49,7 @@ export class MixedLoad {
     );
     const [hot, , cold] = results;
     return {
-      requests: results.reduce((sum, { requests }) => sum + requests, 0),
+      requests: sum(results.map(({ requests }) => requests)),
       due: perSecond * seconds,
       hotP50: hot?.p50 ?? NaN,
       hotP99: hot?.p99 ?? NaN,

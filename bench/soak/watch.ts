@@ -49,7 +49,7 @@ export async function watch(server: RunningServer, signal: AbortSignal): Promise
 async function read(server: RunningServer): Promise<Holdings> {
   const metric = await metricsOf(server);
   return {
-    memoryMb: await memoryOf(server.pid),
+    memoryMb: memoryOf(server.pid),
     heapMb: metric('nodejs_heap_size_used_bytes') / 2 ** 20,
     cacheMb: metric('markets_cache_bytes') / 2 ** 20,
     descriptors: await descriptorsOf(server.pid),

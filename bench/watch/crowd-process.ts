@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CrowdOrder, CrowdReport, OpenOrder } from './crowd-orders.js';
 import { CrowdStream, newTally } from './crowd-stream.js';
+import { obey } from '../orders.js';
 import { MarkedWriter } from './marked-writer.js';
 
 const OPENED_AT_ONCE = 25;
@@ -38,7 +39,7 @@ function report(): CrowdReport {
   return told;
 }
 
-async function obey(order: CrowdOrder): Promise<CrowdReport | undefined> {
+obey(async (order: CrowdOrder): Promise<CrowdReport | undefined> => {
   if (order.do === 'open') await open(order.open);
   if (order.do === 'write') await writer.write(order.write);
   if (order.do === 'close') {
@@ -46,12 +47,4 @@ async function obey(order: CrowdOrder): Promise<CrowdReport | undefined> {
     streams.clear();
   }
   return order.do === 'report' ? report() : undefined;
-}
-
-process.on('message', ({ id, order }: { id: number; order: CrowdOrder }) => {
-  obey(order).then(
-    (result) => process.send?.({ id, result }),
-    (error: Error) => process.send?.({ id, failure: error.message }),
-  );
 });
-process.on('disconnect', () => process.exit(0));

@@ -1,38 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { order } from '../orders.js';
 import { end, startScript } from '../scale/children.js';
 import type { CrowdOrder, CrowdReport, OpenOrder, WriteOrder } from './crowd-orders.js';
-
-interface Reply {
-  readonly id: number;
-  readonly result?: CrowdReport;
-  readonly failure?: string;
-}
 
 /** Many streams, held by a process of their own. */
 export class Crowd {
   private readonly child = startScript('watch/crowd-process.js');
-  private readonly waiting = new Map<number, (reply: Reply) => void>();
-  private orders = 0;
-
-  constructor() {
-    this.child.on('message', (reply: Reply) => this.waiting.get(reply.id)?.(reply));
-  }
 
   /** Resolves when each stream was told `current`. */
   async open(open: OpenOrder): Promise<void> {
-    await this.order({ do: 'open', open });
+    await order(this.child, { do: 'open', open } satisfies CrowdOrder);
   }
 
   /** Writes marked changes from the same process: one clock for writes and arrivals. */
   async write(write: WriteOrder): Promise<void> {
-    await this.order({ do: 'write', write });
+    await order(this.child, { do: 'write', write } satisfies CrowdOrder);
   }
 
   /** What has happened since the last report. */
-  async report(): Promise<CrowdReport> {
-    const report = await this.order({ do: 'report' });
-    if (!report) throw new Error('No report');
-    return report;
+  report(): Promise<CrowdReport> {
+    return order(this.child, { do: 'report' } satisfies CrowdOrder);
   }
 
   /** Adds up reports until it is so. */
@@ -48,22 +35,11 @@ export class Crowd {
 
   /** Closes all streams. */
   async empty(): Promise<void> {
-    await this.order({ do: 'close' });
+    await order(this.child, { do: 'close' } satisfies CrowdOrder);
   }
 
   async end(): Promise<void> {
     await end(this.child);
-  }
-
-  private async order(order: CrowdOrder): Promise<CrowdReport | undefined> {
-    const id = ++this.orders;
-    const reply = await new Promise<Reply>((resolve) => {
-      this.waiting.set(id, resolve);
-      this.child.send({ id, order });
-    });
-    this.waiting.delete(id);
-    if (reply.failure !== undefined) throw new Error(reply.failure);
-    return reply.result;
   }
 }
 

@@ -1,3 +1,4 @@
+import { quantile } from '../statistics.js';
 import { Crowd } from './crowd.js';
 import { atLeast, atMost, exactly, note, type Finding } from './promise.js';
 import { marketsOf, streamPaths, streamsPossible, type Setting } from './setting.js';
@@ -30,7 +31,6 @@ export async function measureDrain({ stage }: Setting): Promise<Finding[]> {
     const { code, ms } = await exit;
     await written;
     const back = all.returnedAt.toSorted((one, other) => one - other);
-    const at = (share: number) => back[Math.floor((back.length - 1) * share)] ?? NaN;
     return [
       exactly(streams, 'SIGTERM with so many streams: told `draining`', all.ends['draining'] ?? 0),
       exactly(0, 'exit code', code ?? NaN),
@@ -38,7 +38,7 @@ export async function measureDrain({ stage }: Setting): Promise<Finding[]> {
       atLeast(
         2,
         'reconnects spread over, first to last hundredth',
-        (at(0.99) - at(0.01)) / 1e3,
+        (quantile(back, 0.99) - quantile(back, 0.01)) / 1e3,
         's',
       ),
       exactly(streams, 'ids resumed at the other replica', all.resumedGroups),

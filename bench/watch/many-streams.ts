@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { memoryOf } from '../../test/chaos/footprint.js';
 import type { ServerProcess } from '../../test/server-process.js';
-import type { Load, LoadReply } from '../load-client.js';
+import type { Load, LoadResult } from '../load-client.js';
+import { order } from '../orders.js';
 import { end, startScript } from '../scale/children.js';
 import { median } from '../statistics.js';
 import { Crowd } from './crowd.js';
@@ -25,24 +25,19 @@ export async function measureManyStreams({ stage }: Setting): Promise<Finding[]>
   const crowd = new Crowd();
   const client = startScript('load-client.js');
   const lookUp = async ({ port }: ServerProcess, seed: number, requests = 0) => {
-    const usual = {
+    const load: Load = {
+      port,
       key,
       workload: 'hot',
       markets: stage.markets,
       connections: CONNECTIONS,
-    } as const;
-    const load: Load = {
-      ...usual,
-      port,
       conditional: false,
       seconds: SECONDS,
       atLeast: requests,
       seed,
     };
-    client.send(load);
-    const [reply] = (await once(client, 'message')) as [LoadReply];
-    if ('failure' in reply) throw new Error(reply.failure);
-    return reply.result.requests / reply.result.seconds;
+    const result = await order<LoadResult>(client, load);
+    return result.requests / result.seconds;
   };
   try {
     for (const each of [alone, beside]) await lookUp(each, 1, WARM_UP_REQUESTS);
@@ -72,7 +67,7 @@ async function settledMemory({ pid }: ServerProcess): Promise<number> {
   const readings: number[] = [];
   while (readings.length < READINGS) {
     await delay(500);
-    readings.push(await memoryOf(pid));
+    readings.push(memoryOf(pid));
   }
   return median(readings);
 }

@@ -46,7 +46,7 @@ export async function measureUnread({ stage }: Setting): Promise<Finding[]> {
     await round();
     const alone: CrowdReport[] = [];
     while (alone.length < ROUNDS_ALONE) alone.push(await round());
-    const before = await memoryOf(service.pid);
+    const before = memoryOf(service.pid);
 
     const paths = streamPaths(UNREAD, EVENTS, IDS_EACH);
     sockets = paths.map((path) => askWithoutReading(port, path, key));
@@ -83,7 +83,7 @@ async function watch({ pid }: ServerProcess, unsent: UnsentBytes): Promise<numbe
   const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
   let most = 0;
   while (!unsent.isOver) {
-    most = Math.max(most, await memoryOf(pid));
+    most = Math.max(most, memoryOf(pid));
     await unsent.check(performance.now() > giveUpAt);
     await delay(CHECK_EVERY_MS);
   }

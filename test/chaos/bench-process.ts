@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { order } from '../../bench/orders.js';
 
 /** A client of the bench as a process of its own, from what `tsc -p bench/tsconfig.json` has made: it has a core to itself. */
 export class BenchProcess {
@@ -13,16 +14,9 @@ export class BenchProcess {
     this.child = fork(path, args);
   }
 
-  send(order: object | string): void {
-    this.child.send(order);
-  }
-
-  /** Sends an order, and resolves with what comes back. */
-  async ask<T>(order: object | string): Promise<T> {
-    const answer = once(this.child, 'message');
-    this.send(order);
-    const [message] = (await answer) as [T];
-    return message;
+  /** Gives it an order; resolves with its result. */
+  ask<Result>(what: object | string): Promise<Result> {
+    return order(this.child, what);
   }
 
   async stop(): Promise<void> {

@@ -107,7 +107,7 @@ it(
     const begin = performance.now();
     for (let sent = 0; sent < LINES; await delay(TICK_MS)) {
       const elapsedMs = performance.now() - begin;
-      if (elapsedMs > WARM_UP_MS) memoryBefore ||= await memoryOf(child.pid ?? 0);
+      if (elapsedMs > WARM_UP_MS) memoryBefore ||= memoryOf(child.pid ?? 0);
       const due = Math.min(LINES, (elapsedMs / 1000) * LINES_A_SECOND);
       const lines: string[] = [];
       for (; sent < due; sent++) {
@@ -117,7 +117,7 @@ it(
       child.stdin.write(lines.join(''));
     }
     await until(() => told >= LINES, 90_000).catch(() => undefined);
-    const memoryAfter = await memoryOf(child.pid ?? 0);
+    const memoryAfter = memoryOf(child.pid ?? 0);
     child.kill('SIGTERM');
     const { code, stdout } = await ended;
     stream.close();

@@ -147,7 +147,7 @@ describe('mongod killed and restarted', () => {
       const pooled = await metric(service, 'mongodb_pool_connections');
       const now = { descriptors, connections: connections - pooled };
       if (before?.descriptors === now.descriptors && before.connections === now.connections) {
-        return { ...now, memory: await memoryOf(service.pid) };
+        return { ...now, memory: memoryOf(service.pid) };
       }
       before = { ...now, memory: 0 };
       await delay(SETTLE_MS);

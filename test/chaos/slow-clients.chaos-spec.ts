@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import type { Load, LoadReply, LoadResult } from '../../bench/load-client.js';
+import type { Load, LoadResult } from '../../bench/load-client.js';
 import type { SlowClients, SlowClientsState } from '../../bench/slow-clients.js';
 import { marketOf } from '../../bench/bench-markets.js';
 import { median } from '../../bench/statistics.js';
@@ -11,6 +10,7 @@ import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, type ServerProcess } from '../services.js';
 import { BenchProcess } from './bench-process.js';
+import { memoryOf } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { until } from '../until.js';
 
@@ -46,14 +46,9 @@ afterAll(async () => {
   await mongod.stop();
 });
 
-function memoryMb(): number {
-  const kib = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1];
-  return Number(kib ?? NaN) / 1024;
-}
-
 type Server = Pick<ServerProcess, 'port' | 'key'>;
 
-async function load(good: BenchProcess, { port, key }: Server, seed: number): Promise<LoadResult> {
+function load(good: BenchProcess, { port, key }: Server, seed: number): Promise<LoadResult> {
   const options = {
     workload: 'hot',
     markets: MARKETS,
@@ -61,9 +56,7 @@ async function load(good: BenchProcess, { port, key }: Server, seed: number): Pr
     connections: 64,
   } as const;
   const order: Load = { port, key, ...options, rate: RATE, seconds: SECONDS, seed };
-  const reply = await good.ask<LoadReply>(order);
-  if ('failure' in reply) throw new Error(reply.failure);
-  return reply.result;
+  return good.ask(order);
 }
 
 function p99Of({ p99, statuses }: LoadResult): number {
@@ -81,7 +74,8 @@ async function attack(good: BenchProcess, server: Server, seed: number): Promise
   const bad = new BenchProcess('slow-clients.js');
   try {
     const path = '/v1/markets/market/provider/ev-0000001?take=100';
-    bad.send({ port: server.port, key: server.key, path, ...ATTACK } satisfies SlowClients);
+    const { port, key } = server;
+    await bad.ask({ port, key, path, ...ATTACK } satisfies SlowClients);
     const p99 = p99Of(await load(good, server, seed));
     const givesUpAt = performance.now() + GONE_WITHIN_MS;
     let state = await bad.ask<SlowClientsState>('state');
@@ -117,11 +111,11 @@ it('cuts them off in time, and good clients hardly notice', async () => {
   const idle: number[] = [];
   const [ours, bares]: [Attack[], Attack[]] = [[], []];
   let most = 0;
-  const memory = setInterval(() => (most = Math.max(most, memoryMb())), 200);
+  const memory = setInterval(() => (most = Math.max(most, memoryOf(service.pid))), 200);
   try {
     // Warms them up: only later must every answer be good.
     for (const server of [service, bare]) await load(good, server, 1);
-    const before = memoryMb();
+    const before = memoryOf(service.pid);
     for (let round = 0; round < ROUNDS; round++) {
       const seed = 2 * round;
       idle.push(p99Of(await load(good, service, seed)));

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { until } from '../../../test/until.js';
 import { eventIdOf } from '../../bench-markets.js';
+import { sum } from '../../statistics.js';
 import { Poller, Streamer, type Service } from './callers.js';
 import { pairOf, randomEventId, randomPair } from './data.js';
 import { Judge, type Question, type Verdict } from './judge.js';
@@ -41,5 +42,5 @@ await until(() => callers.every(isSettled), SETTLED_WITHIN_MS).catch(() => undef
 judge.verdict.unjudged += callers.filter((caller) => !isSettled(caller)).length;
 for (const caller of callers) caller.close();
 await judge.close();
-const cuts = callers.reduce((sum, caller) => sum + caller.cuts, 0);
+const cuts = sum(callers.map((caller) => caller.cuts));
 process.send?.({ ...judge.verdict, cuts } satisfies CallersResult);
