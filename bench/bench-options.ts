@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readArguments } from './read-arguments.js';
 
 const USAGE = `Usage: npm run bench -- [--markets 1000000] [--rounds 5] [--quick] [--docs]
 
@@ -24,33 +24,19 @@ export interface BenchOptions {
   readonly docs: boolean;
 }
 
-/** Reads the command line. Prints the usage and exits where that is asked for, or an option is wrong. */
 export function readOptions(): BenchOptions {
-  const { markets, rounds, quick, docs, help } = parsed();
-  const isUsable =
-    Number.isSafeInteger(markets) &&
-    markets >= MARKETS_MIN &&
-    markets <= MARKETS_MAX &&
-    (rounds === undefined || rounds >= 1);
-  if (!help && isUsable) return { markets, rounds, quick, docs };
-  process.stderr.write(USAGE);
-  return process.exit(help ? 0 : 2);
-}
-
-function parsed() {
-  try {
-    const { values } = parseArgs({
-      options: {
-        markets: { type: 'string', default: '1000000' },
-        rounds: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        docs: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-    const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
-    return { ...values, markets: Number(values.markets), rounds };
-  } catch {
-    return { markets: NaN, rounds: undefined, quick: false, docs: false, help: false };
-  }
+  const options = {
+    markets: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
+    docs: { type: 'boolean', default: false },
+  } as const;
+  const { values } = readArguments(USAGE, { options }, (found) => {
+    const markets = Number(found.values.markets);
+    const isMany =
+      Number.isSafeInteger(markets) && markets >= MARKETS_MIN && markets <= MARKETS_MAX;
+    return isMany && (found.values.rounds === '' || Number(found.values.rounds) >= 1);
+  });
+  const rounds = values.rounds === '' ? undefined : Number(values.rounds);
+  return { ...values, markets: Number(values.markets), rounds };
 }

@@ -1,7 +1,7 @@
 /** `npm run bench:scale`: what several instances on a replica set promise, carry and cost. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { machine } from '../machine.js';
+import { readArguments } from '../read-arguments.js';
 import { writeBetween } from '../report.js';
 import { drawChart } from '../svg-chart.js';
 import { WORKLOADS } from '../workloads.js';
@@ -157,17 +157,13 @@ function drawScatter(points: readonly ScatterPoint[]): string {
 // What was started ends with this process, if it ends by itself.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const { values } = parseArgs({
-  options: {
-    markets: { type: 'string', default: '200000' },
-    quick: { type: 'boolean', default: false },
-    docs: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
-  },
+const options = {
+  markets: { type: 'string', default: '200000' },
+  quick: { type: 'boolean', default: false },
+  docs: { type: 'boolean', default: false },
+} as const;
+const { values } = readArguments(USAGE, { options }, (found) => {
+  const markets = Number(found.values.markets);
+  return Number.isSafeInteger(markets) && markets >= 10_000;
 });
-const markets = Number(values.markets);
-if (values.help || !Number.isSafeInteger(markets) || markets < 10_000) {
-  process.stderr.write(USAGE);
-  process.exit(values.help ? 0 : 2);
-}
-await bench(markets, values.quick ? QUICK : FULL, values.docs);
+await bench(Number(values.markets), values.quick ? QUICK : FULL, values.docs);

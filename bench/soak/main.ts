@@ -1,10 +1,10 @@
 /** `npm run test:soak`: the service for a long time at half of what it can carry: whether anything grows. */
-import { parseArgs } from 'node:util';
 import { metricsOf } from '../../test/chaos/footprint.js';
 import type { RunningServer } from '../contenders.js';
 import { LoadClient } from '../load.js';
 import { canPin, machine, moveToCore, OTHER_CORE } from '../machine.js';
 import type { BenchMongo, SeededDatabase } from '../mongo.js';
+import { readArguments } from '../read-arguments.js';
 import { writeBetween } from '../report.js';
 import { withLoad } from '../rounds.js';
 import { HOT_CHANGING } from '../scenarios.js';
@@ -127,23 +127,15 @@ async function takeSamples(
   return samples;
 }
 
-/** Reads the command line. Prints the usage and exits where that is asked for, or an option is wrong. */
-function readOptions(): SoakOptions {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '30' },
-      markets: { type: 'string', default: '200000' },
-      docs: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
-  const [minutes, markets] = [Number(values.minutes), Number(values.markets)];
-  const isUsable =
-    minutes >= MINUTES_MIN && Number.isSafeInteger(markets) && markets >= MARKETS_MIN;
-  if (!values.help && isUsable) return { minutes, markets, docs: values.docs };
-  process.stderr.write(USAGE);
-  return process.exit(values.help ? 0 : 2);
-}
-
-const options = readOptions();
-await withBenchMongo(say, (mongo) => soak(mongo, options));
+const options = {
+  minutes: { type: 'string', default: '30' },
+  markets: { type: 'string', default: '200000' },
+  docs: { type: 'boolean', default: false },
+} as const;
+const { values } = readArguments(USAGE, { options }, (found) => {
+  const [minutes, markets] = [Number(found.values.minutes), Number(found.values.markets)];
+  return minutes >= MINUTES_MIN && Number.isSafeInteger(markets) && markets >= MARKETS_MIN;
+});
+const { docs } = values;
+const [minutes, markets] = [Number(values.minutes), Number(values.markets)];
+await withBenchMongo(say, (mongo) => soak(mongo, { minutes, markets, docs }));

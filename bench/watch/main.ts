@@ -1,7 +1,7 @@
 /** `npm run bench:watch`: each promise of the watch, the figure reached, and whether it holds. */
-import { parseArgs } from 'node:util';
 import { MARKETS_PER_EVENT } from '../bench-markets.js';
 import { machine } from '../machine.js';
+import { readArguments } from '../read-arguments.js';
 import { writeBetween } from '../report.js';
 import { Stage } from '../scale/stage.js';
 import { measureBulkQuestion } from './bulk-question.js';
@@ -69,22 +69,20 @@ async function bench(
 // What was started ends with this process, if it ends by itself.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const { values, positionals } = parseArgs({
+const config = {
   allowPositionals: true,
   options: {
     changes: { type: 'string', default: '100000' },
     'fault-every': { type: 'string', default: '5' },
     docs: { type: 'boolean', default: false },
-    help: { type: 'boolean', short: 'h', default: false },
   },
+} as const;
+const { values, positionals } = readArguments(USAGE, config, (found) => {
+  const changes = Number(found.values.changes);
+  const isPossible = Number.isSafeInteger(changes) && changes >= 1_000;
+  const isKnown = found.positionals.every((name) => Object.hasOwn(MEASUREMENTS, name));
+  return isPossible && isKnown && Number(found.values['fault-every']) > 0;
 });
-const changes = Number(values.changes);
-const faultEveryS = Number(values['fault-every']);
-const isPossible = Number.isSafeInteger(changes) && changes >= 1_000 && faultEveryS > 0;
-const isKnown = positionals.every((name) => Object.hasOwn(MEASUREMENTS, name));
-if (values.help || !isKnown || !isPossible) {
-  process.stderr.write(USAGE);
-  process.exit(values.help ? 0 : 2);
-}
 const names = positionals.length > 0 ? positionals : Object.keys(MEASUREMENTS);
-process.exitCode = (await bench(names, { changes, faultEveryS }, values.docs)) ? 0 : 1;
+const truth = { changes: Number(values.changes), faultEveryS: Number(values['fault-every']) };
+process.exitCode = (await bench(names, truth, values.docs)) ? 0 : 1;
