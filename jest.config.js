@@ -23,7 +23,8 @@ export default {
   },
   globalSetup: '<rootDir>/test/global-setup.ts',
   globalTeardown: '<rootDir>/test/global-teardown.ts',
-  testTimeout: 20_000,
+  // A busy machine takes many times as long as an idle one.
+  testTimeout: 60_000,
   // The tests wait about as long as they compute: four workers keep two cores busy.
   maxWorkers: 4,
 };

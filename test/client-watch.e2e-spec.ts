@@ -258,7 +258,7 @@ describe('a watch', () => {
     } finally {
       watch.close();
     }
-  }, 30_000);
+  });
 });
 
 it('goes on from its cursor in a process of its own, too', async () => {
@@ -310,7 +310,7 @@ it('asks again and again where there is no change feed', async () => {
 it('asks again and again where the process takes no more streams', async () => {
   const { mongodbUri } = service.config;
   await expectAsking(await createTestApp({ mongodbUri, dbInit: false, streamsMax: 0 }));
-}, 20_000);
+});
 
 /** A watch has what MongoDB has, though no stream is to be had; then the application is closed. */
 async function expectAsking(of: TestApp): Promise<void> {
@@ -341,4 +341,4 @@ it('asks where a proxy lets nothing of a stream through', async () => {
     watch.close();
     proxy.close();
   }
-}, 20_000);
+});

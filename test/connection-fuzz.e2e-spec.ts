@@ -80,7 +80,7 @@ it(`outlives connections that do whatever comes to mind (seed ${SEED})`, async (
     await Promise.all(seeds.map((seed) => misbehave(new Random(seed))));
   }
   await expectAlive();
-}, 30_000);
+});
 
 /** It answers, and said nothing but log lines below the level of an error. */
 async function expectAlive(): Promise<void> {

@@ -178,7 +178,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
 
     await keysOf(operator).revoke(keyIdOf(key) ?? '');
     await until(async () => (await get()).status === 401, REVOKED_WITHIN_MS);
-  }, 30_000);
+  });
 
   it('reach a MongoDB that is far away', async () => {
     const line = await new Line(mongod.ports[0] ?? 0).listen();
@@ -215,7 +215,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     expect(after - before).toBeLessThanOrEqual(1 + (performance.now() - began) / 1_000);
     await root.db(DATABASE).command({ ...grant, ...mayIn('', 'find') });
     await until(async () => (await ready()) === 200);
-  }, 30_000);
+  });
 
   it('need to follow changes, too: without that, one line says why the feed is blind', async () => {
     const { privileges } = mayIn('', 'changeStream');
@@ -233,7 +233,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     } finally {
       await root.db(DATABASE).command({ grantPrivilegesToRole: 'marketsService', privileges });
     }
-  }, 30_000);
+  });
 
   it('may be dropped and made again: the service logs in anew, and keeps no client of before', async () => {
     const operator = await connectedApp('marketsOperator');
@@ -276,7 +276,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await until(isUp);
     // Each application has one for the change feed alone.
     await until(async () => (await clients()) <= 2 * apps.length, 5_000);
-  }, 30_000);
+  });
 
   it('let the service turn on no images, which it does not try again and again', async () => {
     const markets = root.db(DATABASE).collection('markets');
@@ -299,7 +299,7 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await images(true);
     // Each time at three indexes: once for the collection as it is, once for the first change without its image.
     expect((await looks()) - before).toBeLessThanOrEqual(6);
-  }, 30_000);
+  });
 
   it('let the change feed see the whole database, pre-images included', async () => {
     const client = await MongoClient.connect(uriOf('marketsService'));

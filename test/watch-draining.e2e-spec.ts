@@ -53,7 +53,7 @@ it('at the signal each stream is told, and callers come back one after the other
   }
   expect(await server.exited).toBe(0);
   expect(performance.now() - signalledAt).toBeLessThan(15_000);
-}, 30_000);
+});
 
 it('no demo was brought into a database that the server was given, nor what DB_INIT leaves to others', async () => {
   // Once it has ended it brings nothing more.
