@@ -253,6 +253,52 @@ describe('a key that leaves many megabytes unread', () => {
   });
 });
 
+describe('many keys that leave many megabytes unread', () => {
+  const unread: IncomingMessage[] = [];
+  let path: string;
+  let keys: readonly string[];
+
+  beforeAll(async () => {
+    path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const made = ['a', 'b', 'c', 'd', 'e'].map((name) =>
+      service.keys.create({ name, rateLimit: 0 }),
+    );
+    keys = (await Promise.all(made)).map(({ key }) => key);
+    await inTime(() => service.get(path));
+  });
+  afterEach(() => {
+    for (const answer of unread.splice(0)) answer.destroy();
+  });
+
+  /** How many answers each key gets, of four that it asks for. */
+  const served = async (queryOf: (answer: number) => string) => {
+    const found = [];
+    for (const key of keys) {
+      let answered = 0;
+      for (let count = 0; count < 4; count += 1) {
+        const headers = { 'X-API-Key': key };
+        const url = `${service.url}${path}${queryOf(unread.length)}`;
+        const [answer] = await once(get(url, { headers, agent: false }), 'response');
+        unread.push(answer);
+        if (answer.statusCode === 200) answered += 1;
+      }
+      found.push(answered);
+    }
+    return found;
+  };
+
+  it('are refused more together than one, but none its first', async () => {
+    const before = bytesOfBuffers();
+    const answers = await served((answer) => `&provider=Northbook&provider=${answer}`);
+    expect(bytesOfBuffers() - before).toBeLessThan((128 + 4 * 14) * MIB);
+    expect(answers.every((count) => count > 0)).toBe(true);
+  });
+
+  it('are not refused what takes memory once', async () => {
+    expect(await served(() => '')).toEqual([4, 4, 4, 4, 4]);
+  });
+});
+
 describe('a stream', () => {
   it('is never silent for long: `current` comes again, each with id and age', async () => {
     const { tellEveryMs, tickMs, lateAfterMs, endLateAfterMs } = times;

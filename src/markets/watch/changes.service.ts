@@ -56,7 +56,7 @@ export class ChangesService {
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
     const body = new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
-    this.unsent.add(request, response, body.length);
+    this.unsent.add(request, response, body);
     return body;
   }
 

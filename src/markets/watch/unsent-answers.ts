@@ -2,39 +2,58 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded } from '../../http/problem.js';
+import type { JsonBody } from '../json-body.js';
 
 /** Bytes of answers that may be on their way to one key: they stay in memory until the client has read them. */
 const UNSENT_MAX = 64 * 1024 * 1024;
 
-/** Counts what is on its way to each key, so that no caller fills memory with large answers that are not read. */
+/** The same for all keys together, in memory. A key that has no answer on its way is not refused for it. */
+const TOGETHER_MAX = 128 * 1024 * 1024;
+
+/** Counts what is on its way to each key, so that callers do not fill memory with large answers that are not read. */
 @Injectable()
 export class UnsentAnswers {
   private readonly byKey = new Map<string, number>();
+  /** How many answers hold a piece of a body: those that tell the same share it. */
+  private readonly holders = new Map<Buffer, number>();
+  private together = 0;
 
   /**
    * To be called before an answer is made, which alone takes time and memory.
    * @param streamed bytes on their way on the key's streams
-   * @throws Problem `overloaded` when too much is on its way to the key
+   * @throws Problem `overloaded` when too much is on its way to the key, or to all of them
    */
   checkRoom({ apiKey: { id } }: KeyedRequest, streamed = 0): void {
-    if ((this.byKey.get(id) ?? 0) + streamed >= UNSENT_MAX) throw overloaded();
+    const unsent = (this.byKey.get(id) ?? 0) + streamed;
+    // The more of the room is taken, the less a key may have of it: so many keys leave some to others.
+    const most = Math.min(UNSENT_MAX, TOGETHER_MAX - this.together);
+    if (unsent > 0 && unsent >= most) throw overloaded();
   }
 
   /**
    * Counts an answer until it is sent, or its client has left.
    * @throws Problem `overloaded` when answers that were made meanwhile have taken the room
    */
-  add(request: KeyedRequest, response: Response, bytes: number): void {
+  add(request: KeyedRequest, response: Response, body: JsonBody): void {
     this.checkRoom(request);
     if (response.destroyed) return;
     const { id } = request.apiKey;
-    this.change(id, bytes);
-    response.once('close', () => this.change(id, -bytes));
+    this.change(id, body, 1);
+    response.once('close', () => this.change(id, body, -1));
   }
 
-  private change(key: string, bytes: number): void {
-    const unsent = (this.byKey.get(key) ?? 0) + bytes;
-    if (unsent > 0) this.byKey.set(key, unsent);
-    else this.byKey.delete(key);
+  private change(key: string, { length, parts }: JsonBody, by: 1 | -1): void {
+    addTo(this.byKey, key, by * length);
+    for (const part of parts) {
+      const before = this.holders.get(part) ?? 0;
+      addTo(this.holders, part, by);
+      if (before === 0 || before + by === 0) this.together += by * part.length;
+    }
   }
+}
+
+function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
+  const sum = (counts.get(key) ?? 0) + count;
+  if (sum > 0) counts.set(key, sum);
+  else counts.delete(key);
 }
