@@ -1,6 +1,9 @@
 // oxlint-disable-next-line import/no-unassigned-import
 import './require-sources.cjs';
+import { adminCommand } from '../src/embedded-mongod/replica-set.js';
 import { TestMongod } from './mongo.js';
+
+const OPLOG_MB = 2_000;
 
 declare global {
   var testMongod: TestMongod | undefined;
@@ -12,5 +15,8 @@ export default async function globalSetup(): Promise<void> {
   // What a TTL index deletes is deleted within a second in place of a minute.
   const args = ['--setParameter=ttlMonitorSleepSecs=1'];
   globalThis.testMongod = await TestMongod.start({ args });
-  process.env['TEST_MONGODB_URI'] = globalThis.testMongod.uri;
+  const { uri } = globalThis.testMongod;
+  // What is known after a restart is read from its log, which must hold what all tests write.
+  await adminCommand(uri, { replSetResizeOplog: 1, size: OPLOG_MB });
+  process.env['TEST_MONGODB_URI'] = uri;
 }
