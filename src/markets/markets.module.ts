@@ -19,6 +19,7 @@ import { StreamTimes } from './watch/stream-times.js';
 import { UnsentAnswers } from './watch/unsent-answers.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchGroups } from './watch/watch-groups.js';
+import { WatchLoader } from './watch/watch-loader.js';
 import { WatchOpening } from './watch/watch-opening.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
@@ -44,6 +45,7 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     StreamTimes,
     UnsentAnswers,
     WatchGroups,
+    WatchLoader,
     WatchOpening,
     WatchedScopes,
   ],

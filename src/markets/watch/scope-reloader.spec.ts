@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Problem } from '../../http/problem.js';
-import type { ScopeLoader } from '../cache/scope-loader.js';
 import { ScopeReloader } from './scope-reloader.js';
+import type { WatchLoader } from './watch-loader.js';
 import { WatchedScope } from './watched-scope.js';
 import type { WatchedScopes } from './watched-scopes.js';
 
@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 it('loads a scope once at a time, and again when that has failed', async () => {
-  const load = jest.fn<ScopeLoader['load']>().mockReturnValue(new Promise(() => undefined));
+  const load = jest.fn<WatchLoader['load']>().mockReturnValue(new Promise(() => undefined));
   const failed = new Promise<never>((_resolve, reject) => {
     setTimeout(() => reject(new Problem('database_timeout', 'MongoDB is too slow.')), 10_000);
   });
@@ -75,7 +75,7 @@ it('loads a few scopes at a time, however many are missing', async () => {
   );
   let loading = 0;
   let most = 0;
-  const load = jest.fn<ScopeLoader['load']>(async ([scope]) => {
+  const load = jest.fn<WatchLoader['load']>(async ([scope]) => {
     loading += 1;
     most = Math.max(most, loading);
     await new Promise((resolve) => setTimeout(resolve, 100));

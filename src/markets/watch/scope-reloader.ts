@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
-import { ScopeLoader } from '../cache/scope-loader.js';
+import { WatchLoader } from './watch-loader.js';
 import type { WatchedScope } from './watched-scope.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -13,8 +12,6 @@ const RETRY_MAX_MS = 4_000;
 /** How many scopes are loaded at a time: look-ups need MongoDB as well. */
 const AT_A_TIME = 8;
 
-const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };
-
 /** Loads streamed scopes again that could not be kept current, and drops scopes whose lease has ended. */
 @Injectable()
 export class ScopeReloader implements OnApplicationShutdown {
@@ -23,7 +20,7 @@ export class ScopeReloader implements OnApplicationShutdown {
   private readonly timer = setInterval(() => void this.check(), CHECK_EVERY_MS).unref();
 
   constructor(
-    private readonly loader: ScopeLoader,
+    private readonly loader: WatchLoader,
     private readonly watched: WatchedScopes,
   ) {}
 
@@ -48,7 +45,7 @@ export class ScopeReloader implements OnApplicationShutdown {
   private async reload(missing: WatchedScope): Promise<void> {
     try {
       const { key, scope, watchers } = missing;
-      const loaded = await this.loader.load([scope], BOUNDS, (made) => this.watched.keep(made));
+      const loaded = await this.loader.load([scope]);
       if (loaded.get(key)?.unfit === 'too large')
         for (const watcher of watchers) watcher.end('size');
     } catch (error) {

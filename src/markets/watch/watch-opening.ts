@@ -2,14 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { newest } from '../../change-feed/cluster-time.js';
 import { within } from '../../common/within.js';
-import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { timeout } from '../../database/read-errors.js';
 import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
-import { ScopeLoader, type Loaded } from '../cache/scope-loader.js';
-import { scopeKey, type Scope } from '../scope.js';
+import { scopeKey } from '../scope.js';
 import { PastChanges } from './past-changes.js';
 import { waitForFeed } from './wait-for-feed.js';
+import { WatchLoader } from './watch-loader.js';
 import { changesUnavailable, checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
@@ -20,8 +19,6 @@ const LOADS_MAX = 3;
 /** Those that were loaded stay, so that a client who asks again gets further when there was no time for all. */
 const LOADED_TOGETHER = 10;
 
-const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };
-
 /** How many may wait for what a current feed has not told: the other places in flight are for those that need not. */
 const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
 
@@ -29,12 +26,10 @@ const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
 @Injectable()
 export class WatchOpening {
   private ahead = 0;
-  /** By the key of each scope that is being loaded, the load. */
-  private readonly loads = new Map<string, Promise<ReadonlyMap<string, Loaded>>>();
 
   constructor(
     private readonly feed: ChangeFeed,
-    private readonly loader: ScopeLoader,
+    private readonly loader: WatchLoader,
     private readonly watched: WatchedScopes,
     private readonly past: PastChanges,
   ) {}
@@ -73,7 +68,7 @@ export class WatchOpening {
         return this.waitForAll(question);
       }
       for (let start = 0; start < missing.length; start += LOADED_TOGETHER) {
-        const load = this.loadOnce(missing.slice(start, start + LOADED_TOGETHER));
+        const load = this.loader.load(missing.slice(start, start + LOADED_TOGETHER));
         const loaded = await within(question.readMs, load, timeout);
         checkSizes(scopes, (key) => loaded.get(key)?.count ?? this.watched.get(key)?.length);
         if ([...loaded.values()].some((each) => each?.unfit === 'unordered'))
@@ -81,26 +76,6 @@ export class WatchOpening {
       }
     }
     return changesUnavailable('outdated');
-  }
-
-  /** What another request is loading is waited for, not read again: after a restart many ask for the same at once. */
-  private async loadOnce(scopes: readonly Scope[]) {
-    const missing = scopes.filter((scope) => !this.loads.has(scopeKey(scope)));
-    if (missing.length > 0) this.beginLoad(missing);
-    const loaded = scopes.map(async (scope) => {
-      const key = scopeKey(scope);
-      return [key, (await this.loads.get(key))?.get(key)] as const;
-    });
-    return new Map(await Promise.all(loaded));
-  }
-
-  private beginLoad(scopes: readonly Scope[]): void {
-    const load = this.loader.load(scopes, BOUNDS, (made) => this.watched.keep(made));
-    for (const key of scopes.map(scopeKey))
-      this.loads.set(
-        key,
-        load.finally(() => this.loads.delete(key)),
-      );
   }
 
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
