@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../src/embedded-mongod/free-port.js';
+import { imageCommand } from '../test/image-command.js';
 import { until } from '../test/until.js';
 import { cpuSeconds, SERVER_CORE } from './machine.js';
 import type { SeededDatabase } from './mongo.js';
@@ -65,17 +65,13 @@ function startService(contender: Contender, uri: string, port: number): ChildPro
     CACHE_MAX_MB: contender === 'service, cache off' ? '0' : '',
     LOG_LEVEL: 'info',
     LOG_FORMAT: 'json',
-    NODE_OPTIONS: imageOptions(),
+    // As the image starts it.
+    NODE_OPTIONS: imageCommand()
+      .filter((word) => word.startsWith('--'))
+      .join(' '),
   };
   const program = contender === 'service, Node 24' ? NODE_24 : undefined;
   return startNode(SERVER_CORE, './service.js', [], settings, program);
-}
-
-/** The options that the image starts Node with. */
-function imageOptions(): string {
-  const [, words = '[]'] = /^CMD (\["node", .*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
-  const command: string[] = JSON.parse(words);
-  return command.filter((word) => word.startsWith('--')).join(' ');
 }
 
 /** A server that answers at once, whatever it is asked: it shows how much the load client can do. */
