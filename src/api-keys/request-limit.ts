@@ -25,7 +25,8 @@ export class RequestLimit {
    * @throws Problem `rate_limited`
    */
   take(request: Limited): void | Promise<void> {
-    const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
+    const { id } = request.apiKey;
+    const limit = this.limitOf(request);
     if (limit === 0) return;
     const count = this.counter.add(id);
     if (count instanceof Promise) return count.then((later) => admit(request, limit, later));
@@ -38,7 +39,8 @@ export class RequestLimit {
    * @throws Problem `rate_limited`
    */
   async charge(request: Limited, cost: number): Promise<void> {
-    const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
+    const { id } = request.apiKey;
+    const limit = this.limitOf(request);
     const rest = cost - 1;
     if (limit === 0 || rest <= 0) return;
     const added = this.counter.add(id, rest);
@@ -53,6 +55,10 @@ export class RequestLimit {
     const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
     if (!isAboveLimit) throw refusal(limit, left);
     admit(request, limit, { ...left, used: limit });
+  }
+
+  private limitOf({ apiKey }: Limited): number {
+    return apiKey.rateLimit ?? this.config.rateLimitPerMinute;
   }
 }
 
