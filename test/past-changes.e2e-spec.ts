@@ -11,7 +11,7 @@ import { Watch } from '../src/markets/watch/watch.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { collect, createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
-import { TestMongod, testDatabaseUri } from './mongo.js';
+import { testDatabaseUri } from './mongo.js';
 import { until } from './until.js';
 
 it('reads the recent past when the connection for it is made after the feed’s own', async () => {
@@ -32,16 +32,13 @@ it('reads the recent past when the connection for it is made after the feed’s 
 });
 
 it('is known for ten minutes after a restart: a cursor of eight minutes ago costs no reset', async () => {
-  // What other tests write may fill the log of the MongoDB that they share.
-  const mongod = await TestMongod.start();
   // No collection is made: that would cost one.
-  const service = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+  const service = await createTestApp({ dbInit: false });
   try {
     const position = new Timestamp({ t: Math.floor(Date.now() / 1_000) - 500, i: 0 });
     await expectNoReset(service, position);
   } finally {
     await service.close();
-    await mongod.stop();
   }
 });
 
