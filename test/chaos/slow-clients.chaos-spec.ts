@@ -7,6 +7,7 @@ import { marketOf } from '../../bench/bench-markets.js';
 import { median } from '../../bench/statistics.js';
 import { databaseName } from '../../src/database/driver-options.js';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
+import { TAKE_MAX } from '../../src/http/input/page.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, type ServerProcess } from '../services.js';
 import { BenchProcess } from './bench-process.js';
@@ -15,7 +16,9 @@ import { measurementsOf } from './measurements.js';
 import { until } from '../until.js';
 
 const MARKETS = 5_000;
-const ATTACK = { silent: 2_400, dripping: 2_400, notReading: 200 };
+const LARGE_EVENT = 'large';
+const LARGE_NAME = 'x'.repeat(20_000);
+const ATTACK = { silent: 2_400, dripping: 2_400, notReading: 20 };
 const SOCKETS = Object.values(ATTACK).reduce((sum, count) => sum + count);
 const RATE = 200;
 const SECONDS = 8;
@@ -38,6 +41,13 @@ beforeAll(async () => {
   const client = await MongoClient.connect(mongod.uri);
   const markets = client.db(databaseName(mongod.uri)).collection<object>('markets');
   await markets.insertMany(Array.from({ length: MARKETS }, (_, index) => marketOf(index)));
+  await markets.insertMany(
+    Array.from({ length: TAKE_MAX }, (_, index) => ({
+      ...marketOf(MARKETS + index),
+      eventId: LARGE_EVENT,
+      name: LARGE_NAME,
+    })),
+  );
   await client.close();
 });
 
@@ -73,7 +83,7 @@ interface Attack {
 async function attack(good: BenchProcess, server: Server, seed: number): Promise<Attack> {
   const bad = new BenchProcess('slow-clients.js');
   try {
-    const path = '/v1/markets/market/provider/ev-0000001?take=100';
+    const path = `/v1/markets/market/provider/${LARGE_EVENT}?take=${TAKE_MAX}`;
     const { port, key } = server;
     await bad.ask({ port, key, path, ...ATTACK } satisfies SlowClients);
     const p99 = p99Of(await load(good, server, seed));
