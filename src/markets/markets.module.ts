@@ -13,7 +13,6 @@ import { PageReader } from './page-reader.js';
 import { ShortWay } from './short-way.js';
 import { ChangesService } from './watch/changes.service.js';
 import { PastChanges } from './watch/past-changes.js';
-import { ScopeReloader } from './watch/scope-reloader.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { UnsentAnswers } from './watch/unsent-answers.js';
@@ -40,7 +39,6 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     ChangeHistory,
     ChangesService,
     PastChanges,
-    ScopeReloader,
     StreamHub,
     StreamTimes,
     UnsentAnswers,

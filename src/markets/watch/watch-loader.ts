@@ -1,16 +1,32 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
+import { Problem } from '../../http/problem.js';
 import { ScopeLoader, type Loaded } from '../cache/scope-loader.js';
 import { scopeKey, type Scope } from '../scope.js';
+import type { WatchedScope } from './watched-scope.js';
 import { WatchedScopes } from './watched-scopes.js';
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.markets, inOneReply: false };
 
-/** Loads scopes that are watched, each once at a time: after a restart many ask for the same at once. */
+const CHECK_EVERY_MS = 250;
+
+/** After a failed load a scope is tried again after twice as long each time, up to this. Milliseconds. */
+const RETRY_MAX_MS = 4_000;
+
+/** How many scopes are loaded again at a time: look-ups need MongoDB as well. */
+const AT_A_TIME = 8;
+
+/**
+ * Loads scopes that are watched: when they are asked for, and again where they are streamed and could not be kept
+ * current. Drops those whose lease has ended.
+ */
 @Injectable()
-export class WatchLoader {
-  /** By the key of each scope that is being loaded, the load. */
+export class WatchLoader implements OnApplicationShutdown {
+  private readonly logger = new Logger(WatchLoader.name);
+  /** By the key of each scope that is being loaded, the load: after a restart many ask for the same at once. */
   private readonly loads = new Map<string, Promise<ReadonlyMap<string, Loaded>>>();
+  private isReloading = false;
+  private readonly timer = setInterval(() => void this.check(), CHECK_EVERY_MS).unref();
 
   constructor(
     private readonly loader: ScopeLoader,
@@ -31,6 +47,10 @@ export class WatchLoader {
     return new Map(await Promise.all(loaded));
   }
 
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
   private begin(scopes: readonly Scope[]): void {
     if (scopes.length === 0) return;
     const keys = scopes.map(scopeKey);
@@ -40,5 +60,34 @@ export class WatchLoader {
         for (const key of keys) this.loads.delete(key);
       });
     for (const key of keys) this.loads.set(key, load);
+  }
+
+  private async check(): Promise<void> {
+    const now = performance.now();
+    this.watched.expire(now);
+    if (this.isReloading) return;
+    this.isReloading = true;
+    const due = this.watched.missing.filter(({ retryAt }) => retryAt <= now).values();
+    await Promise.all(Array.from({ length: AT_A_TIME }, () => this.reloadAll(due)));
+    this.isReloading = false;
+  }
+
+  private async reloadAll(due: Iterable<WatchedScope>): Promise<void> {
+    for (const missing of due) await this.reload(missing);
+  }
+
+  private async reload(missing: WatchedScope): Promise<void> {
+    try {
+      const { key, scope, watchers } = missing;
+      const loaded = await this.load([scope]);
+      if (loaded.get(key)?.unfit === 'too large')
+        for (const watcher of watchers) watcher.end('size');
+    } catch (error) {
+      if (!(error instanceof Problem))
+        this.logger.error({ err: error }, 'A watched scope could not be loaded');
+    }
+    missing.retryMs =
+      missing.bytes > 0 ? 0 : Math.min(RETRY_MAX_MS, 2 * missing.retryMs + CHECK_EVERY_MS);
+    missing.retryAt = performance.now() + missing.retryMs;
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Problem } from '../../http/problem.js';
-import { ScopeReloader } from './scope-reloader.js';
-import type { WatchLoader } from './watch-loader.js';
+import type { ScopeLoader } from '../cache/scope-loader.js';
+import { WatchLoader } from './watch-loader.js';
 import { WatchedScope } from './watched-scope.js';
 import type { WatchedScopes } from './watched-scopes.js';
 
@@ -14,19 +14,19 @@ afterEach(() => {
 });
 
 it('loads a scope once at a time, and again when that has failed', async () => {
-  const load = jest.fn<WatchLoader['load']>().mockReturnValue(new Promise(() => undefined));
+  const load = jest.fn<ScopeLoader['load']>().mockReturnValue(new Promise(() => undefined));
   const failed = new Promise<never>((_resolve, reject) => {
     setTimeout(() => reject(new Problem('database_timeout', 'MongoDB is too slow.')), 10_000);
   });
   load.mockReturnValueOnce(failed);
   const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
-  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+  const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(9_000);
   expect(load).toHaveBeenCalledTimes(1);
   await jest.advanceTimersByTimeAsync(10_000);
   expect(load).toHaveBeenCalledTimes(2);
-  reloader.onApplicationShutdown();
+  loader.onApplicationShutdown();
 });
 
 it('loads a scope at once that is lost again, however often its last load had failed', async () => {
@@ -42,13 +42,13 @@ it('loads a scope at once that is lost again, however often its last load had fa
     },
     expire: () => undefined,
   };
-  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+  const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   while (scope.bytes === 0) await jest.advanceTimersByTimeAsync(250);
   scope.bytes = 0;
   await jest.advanceTimersByTimeAsync(500);
   expect(load).toHaveBeenCalledTimes(7);
-  reloader.onApplicationShutdown();
+  loader.onApplicationShutdown();
 });
 
 it('tries a scope again every four seconds or sooner, however long MongoDB is away', async () => {
@@ -58,14 +58,14 @@ it('tries a scope again every four seconds or sooner, however long MongoDB is aw
     throw new Problem('database_unavailable', 'MongoDB is away.');
   };
   const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
-  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+  const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(120_000);
   const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0));
   // A check comes every 250 ms.
   expect(Math.max(...pauses)).toBeLessThanOrEqual(4_250);
   expect(Math.min(...pauses.slice(10))).toBeGreaterThanOrEqual(4_000);
-  reloader.onApplicationShutdown();
+  loader.onApplicationShutdown();
 });
 
 it('loads a few scopes at a time, however many are missing', async () => {
@@ -75,7 +75,7 @@ it('loads a few scopes at a time, however many are missing', async () => {
   );
   let loading = 0;
   let most = 0;
-  const load = jest.fn<WatchLoader['load']>(async ([scope]) => {
+  const load = jest.fn<ScopeLoader['load']>(async ([scope]) => {
     loading += 1;
     most = Math.max(most, loading);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -89,9 +89,9 @@ it('loads a few scopes at a time, however many are missing', async () => {
     },
     expire: () => undefined,
   };
-  const reloader = new ScopeReloader({ load } as never, watched as unknown as WatchedScopes);
+  const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(2_000);
   expect([load.mock.calls.length, most]).toEqual([50, 8]);
-  reloader.onApplicationShutdown();
+  loader.onApplicationShutdown();
 });
