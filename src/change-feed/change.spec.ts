@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
-import { changeOf, timeOf, type ChangeEvent } from './change.js';
+import { changeOf, type ChangeEvent } from './change.js';
 
 function anEvent(overrides: Partial<ChangeEvent>): ChangeEvent {
   return {
     _id: { _data: '' },
     operationType: 'update',
     clusterTime: new Timestamp({ t: 1, i: 1 }),
+    wallTime: new Date(1_000),
     ns: { coll: 'markets' },
     documentKey: { _id: 'a' },
     ...overrides,
@@ -73,11 +74,4 @@ describe('changeOf', () => {
   ])('has nothing to tell of %j', (event) => {
     expect(changeOf(anEvent(event), 'markets')).toBeUndefined();
   });
-});
-
-it('a change was made when MongoDB says, which before version 6 says the second alone', () => {
-  const clusterTime = new Timestamp({ t: Date.UTC(2026, 10, 21, 7, 3) / 1_000, i: 1 });
-  const wallTime = new Date('2026-11-21T07:03:00.044Z');
-  expect(timeOf(anEvent({ clusterTime, wallTime }))).toEqual(wallTime);
-  expect(timeOf(anEvent({ clusterTime }))).toEqual(new Date('2026-11-21T07:03:00.000Z'));
 });

@@ -43,8 +43,8 @@ export interface ChangeEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
   readonly clusterTime: Timestamp;
-  /** Since MongoDB 6.0. */
-  readonly wallTime?: Date;
+  /** When the change was made, by MongoDB's clock. */
+  readonly wallTime: Date;
   readonly ns?: { readonly coll?: string };
   readonly to?: { readonly coll?: string };
   readonly documentKey?: { readonly _id: unknown };
@@ -74,9 +74,4 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
     default:
       return undefined;
   }
-}
-
-/** When a change was made, by MongoDB's clock: to the second before MongoDB 6.0. */
-export function timeOf({ wallTime, clusterTime }: ChangeEvent): Date {
-  return wallTime ?? new Date(clusterTime.t * 1_000);
 }

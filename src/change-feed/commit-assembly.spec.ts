@@ -10,6 +10,7 @@ function anEvent(seconds: number, id: string, text = ''): ChangeEvent {
     _id: { _data: id },
     operationType: 'insert',
     clusterTime: time(seconds),
+    wallTime: new Date(1_000 * seconds),
     fullDocument: { _id: id, text },
   };
 }

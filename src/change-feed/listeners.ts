@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { changeOf, timeOf, type ChangeListener } from './change.js';
+import { changeOf, type ChangeListener } from './change.js';
 import type { WholeCommit } from './commit-assembly.js';
 
 /** Tells listeners what changes in their collections, and keeps what was told last. */
@@ -37,10 +37,10 @@ export class Listeners {
     for (const [collection, listeners] of this.byCollection) {
       const changes = events.flatMap((event) => changeOf(event, collection) ?? []);
       if (changes.length === 0) continue;
-      this.newest.set(collection, timeOf(last));
+      this.newest.set(collection, last.wallTime);
       for (const listener of listeners) listener.committed?.({ clusterTime, changes });
     }
-    if (last.wallTime) this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
+    this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 
   forgetAll(position: Timestamp | undefined): void {

@@ -1,7 +1,7 @@
 import { MongoServerError, type Db, type Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { changeBatches, type Batch } from '../change-feed/change-stream.js';
-import { changeOf, timeOf } from '../change-feed/change.js';
+import { changeOf } from '../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
 
 /** The newest change of a collection, as far as the oplog tells. */
@@ -61,7 +61,7 @@ async function newestOf(
   try {
     for await (const { events, resumeToken } of batches) {
       const last = events.findLast((event) => changeOf(event, collection));
-      if (last) newest = timeOf(last);
+      if (last) newest = last.wallTime;
       if (!upTo || !clusterTimeOf(resumeToken).lessThan(upTo)) break;
     }
     return newest;
