@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import cors from 'cors';
-import type { Express, NextFunction, RequestHandler, Response } from 'express';
+import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
@@ -10,7 +10,6 @@ import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
 import { checkPort } from './http/probe-paths.js';
-import { answerHeadersOf } from './http/response-headers.js';
 import { requestContext } from './http/request-context.js';
 import { checkMethod, checkPreflight } from './http/routes.js';
 import type { Config } from './config.js';
@@ -52,7 +51,6 @@ export async function createApp(
   app.set('trust proxy', config.trustProxy);
   app.use(step(requestContext));
   app.use('/docs', pageHeaders());
-  app.use(setHeadersEarly);
   if (config.adminPort !== undefined) app.use(step(checkPort));
   if (allowOrigins) {
     app.use(step(checkPreflight));
@@ -75,15 +73,6 @@ function step(check: (request: ApiRequest) => void): RequestHandler {
     check(request as ApiRequest);
     next();
   };
-}
-
-/** Routes outside the API, and preflights, are sent by Express, which wants their headers beforehand. */
-function setHeadersEarly(request: ApiRequest, response: Response, next: NextFunction): void {
-  if (!request.path.startsWith('/v1/') || request.method === 'OPTIONS') {
-    const isPage = request.path.startsWith('/docs');
-    response.set(isPage ? { 'X-Request-Id': request.requestId } : answerHeadersOf(request));
-  }
-  next();
 }
 
 /** Swagger UI needs its inline parts, and must work over plain http. */

@@ -7,7 +7,6 @@ import {
 } from '@nestjs/common';
 import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
-import { answerHeadersOf } from './response-headers.js';
 import { notFound, Problem } from './problem.js';
 
 /** Turns every error into problem details. An unforeseen one is logged, and the caller gets a neutral 500. */
@@ -37,6 +36,6 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   }
   request.problem = problem.code;
   const { body, headers } = problem.answer(request.requestId);
-  response.writeHead(problem.getStatus(), { ...answerHeadersOf(request), ...headers });
+  response.writeHead(problem.getStatus(), headers);
   response.end(body);
 }

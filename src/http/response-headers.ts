@@ -1,5 +1,3 @@
-import type { ApiRequest } from './api-request.js';
-
 /**
  * Headers that keep a browser from treating an answer as anything but data. Swagger UI is a page and has headers of its
  * own; TLS and HSTS are the proxy's task.
@@ -15,20 +13,10 @@ export const DATA_HEADERS = {
 /** Names and values in turn, which Node sends fastest. */
 export type HeaderList = readonly string[];
 
-function headerList(headers: Readonly<Record<string, string>>): HeaderList {
+export function headerList(headers: Readonly<Record<string, string>>): HeaderList {
   const list: string[] = [];
   for (const name in headers) list.push(name, headers[name] ?? '');
   return list;
 }
 
-const DATA_HEADER_LIST = headerList(DATA_HEADERS);
-
-/** What every answer carries, with what was added on the way. */
-export function answerHeadersOf({ answerHeaders }: ApiRequest): Record<string, string> {
-  return { ...DATA_HEADERS, ...answerHeaders };
-}
-
-/** What `answerHeadersOf` gives, as a list. */
-export function answerHeaderList({ answerHeaders }: ApiRequest): HeaderList {
-  return [...DATA_HEADER_LIST, ...headerList(answerHeaders)];
-}
+export const DATA_HEADER_LIST = headerList(DATA_HEADERS);

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
-import { answerHeaderList, type HeaderList } from '../http/response-headers.js';
+import type { HeaderList } from '../http/response-headers.js';
 import type { Answer } from './answer.js';
 import { chooseEncoding } from './choose-encoding.js';
 import { compressors, lengthOf, type JsonBody } from './json-body.js';
@@ -31,7 +31,7 @@ export function sendAnswer(
   const { etag } = answer;
   const headers = ['Cache-Control', 'private, no-cache', 'Vary', varyOf(response), 'ETag', etag];
   if (hasAlready(request.headers['if-none-match'] ?? '', etag)) {
-    response.writeHead(304, [...answerHeaderList(request), ...headers]).end();
+    response.writeHead(304, headers).end();
     return;
   }
   return sendBody(request, response, answer, headers);
@@ -45,34 +45,28 @@ export function sendBody(
   headers: HeaderList,
 ): void | Promise<void> {
   const encoding = chooseEncoding(request, json);
-  if (encoding === 'identity') return write(request, response, json.parts, headers);
+  if (encoding === 'identity') return write(response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
   if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
-    writeHead(request, response, encodedHeaders);
+    writeHead(response, encodedHeaders);
     if (request.method === 'HEAD') return void response.end();
     // A client that leaves in its midst is no failure, and a cut answer can't be mended.
     const compressor = compressors[encoding].pieceByPiece();
     return pipeline(Readable.from(json.parts), compressor, response).catch(() => {});
   }
   const body = json.compress(encoding);
-  if (Buffer.isBuffer(body)) return write(request, response, [body], encodedHeaders);
-  return body.then((done) => write(request, response, [done], encodedHeaders));
+  if (Buffer.isBuffer(body)) return write(response, [body], encodedHeaders);
+  return body.then((done) => write(response, [done], encodedHeaders));
 }
 
-function write(
-  request: ApiRequest,
-  response: Response,
-  parts: readonly Buffer[],
-  headers: HeaderList,
-): void {
-  writeHead(request, response, [...headers, 'Content-Length', String(lengthOf(parts))]);
+function write(response: Response, parts: readonly Buffer[], headers: HeaderList): void {
+  writeHead(response, [...headers, 'Content-Length', String(lengthOf(parts))]);
   for (const part of parts.slice(0, -1)) response.write(part);
   response.end(parts.at(-1));
 }
 
-function writeHead(request: ApiRequest, response: Response, headers: HeaderList): void {
-  const type = ['Content-Type', 'application/json; charset=utf-8'];
-  response.writeHead(200, [...answerHeaderList(request), ...type, ...headers]);
+function writeHead(response: Response, headers: HeaderList): void {
+  response.writeHead(200, ['Content-Type', 'application/json; charset=utf-8', ...headers]);
 }
 
 /** RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`. No tag holds a quotation mark, and ours no comma. */

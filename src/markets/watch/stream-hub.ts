@@ -7,7 +7,6 @@ import { elapsedMs, momentBefore, momentNow, type Moment } from '../../common/mo
 import { Config } from '../../config.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
-import { answerHeadersOf } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
@@ -81,7 +80,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
     if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
-    response.writeHead(200, { ...answerHeadersOf(request), ...HEADERS });
+    response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
       // Not when the response closes: its client may take long to read the last event.
