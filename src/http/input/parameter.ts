@@ -1,5 +1,3 @@
-import { ArrayMaxSize, ArrayUnique } from 'class-validator';
-
 /** One parameter of a request: where it is, how it is documented, and how its text becomes a value. */
 export interface Parameter {
   readonly name: string;
@@ -25,26 +23,16 @@ export function listParameters(type: object): readonly Parameter[] {
 
 /**
  * Declares a property of an input class. The parameter's name is that of the property, unless another is given.
- * @param ownRules class-validator's; the first one broken is told
+ * @param rules class-validator's, on its values; the first one broken is told
  */
 export function declare(
   parameter: Omit<Parameter, 'name' | 'property'> & { readonly name?: string },
-  ...ownRules: readonly PropertyDecorator[]
+  ...rules: readonly PropertyDecorator[]
 ): PropertyDecorator {
-  const rules = [...repetitionRules(parameter.maxItems), ...ownRules];
   return (target, key) => {
     const property = String(key);
     const all = [...listParameters(target.constructor), { name: property, property, ...parameter }];
     Reflect.defineMetadata(PARAMETERS, all, target.constructor);
     for (const rule of rules) rule(target, key);
   };
-}
-
-/** Rules on the list of values. They come first: the values of a list that is too long are not judged. */
-function repetitionRules(maxItems: number | undefined): PropertyDecorator[] {
-  if (maxItems === undefined) return [];
-  return [
-    ArrayMaxSize(maxItems, { message: `must not be given more than ${maxItems} times` }),
-    ArrayUnique({ message: 'must not have the same value twice' }),
-  ];
 }

@@ -75,6 +75,9 @@ function faultOf(texts: Texts, maxItems: number | undefined): string | undefined
   if (texts.includes(undefined)) return NOT_UTF8;
   if (texts.includes('')) return 'must not be empty: leave it out instead';
   if (texts.length > 1 && maxItems === undefined) return 'must not be repeated';
+  if (maxItems !== undefined && texts.length > maxItems)
+    return `must not be given more than ${maxItems} times`;
+  if (new Set(texts).size < texts.length) return 'must not have the same value twice';
   return undefined;
 }
 

@@ -24,8 +24,8 @@ const TOGETHER: ValidationOptions = {
 };
 
 /** Too many of one name are told by themselves. */
-const hasFewOfEach = (query: WatchQuery) =>
-  SCOPE_FIELDS.every((field) => (query[field]?.length ?? 0) <= WATCHED_MAX);
+const hasFewOfEach = ({ ids }: WatchQuery) =>
+  SCOPE_FIELDS.every((field) => ids.filter((id) => field in id).length <= WATCHED_MAX);
 
 const IsCursor = () =>
   ValidateBy(
