@@ -102,6 +102,21 @@ describe('the embedded MongoDB', () => {
     expect(said).toEqual(['The embedded MongoDB has ended: please start again']);
   });
 
+  it('that ends before it is ready is not waited for', async () => {
+    const start = MongodProcess.start.bind(MongodProcess);
+    const starts = jest.spyOn(MongodProcess, 'start');
+    starts.mockImplementationOnce(async (options) => {
+      const mongod = await start(options);
+      await mongod.end();
+      return mongod;
+    });
+    const options = { path: folder, name: 'a command', shared: false };
+    await expect(openEmbedded(options, () => undefined)).rejects.toThrow(
+      'mongod has ended before it was ready',
+    );
+    jest.restoreAllMocks();
+  });
+
   it('is not opened by a command that was told to end', async () => {
     const signal = AbortSignal.abort(new Error('stopped'));
     const options = { path: folder, name: 'a command', shared: false, signal };

@@ -88,11 +88,12 @@ async function start(
   if (!mongod) return undefined;
   try {
     await writeOwner(path, { pid: process.pid, name, port, shared });
-    const uri = await formReplicaSet(REPLICA_SET, [port]);
+    const ended = mongod.gone.then((): never => {
+      throw new Error('mongod has ended before it was ready: is the disk full?');
+    });
+    const uri = await Promise.race([formReplicaSet(REPLICA_SET, [port]), ended]);
     let isClosing = false;
-    void mongod.gone.then(
-      () => isClosing || say('The embedded MongoDB has ended: please start again'),
-    );
+    ended.catch(() => isClosing || say('The embedded MongoDB has ended: please start again'));
     const close = () => {
       isClosing = true;
       return mongod.stop();
