@@ -197,6 +197,11 @@ describe('GET /docs', () => {
       'x-frame-options': 'SAMEORIGIN',
     });
   });
+
+  it('is a page, and what is not there below it is data', async () => {
+    const { headers } = await service.getOpen('/docs/nothing').expect(404);
+    expect(headers['content-security-policy']).toMatch(/default-src 'none'/);
+  });
 });
 
 describe('GET /docs/live', () => {

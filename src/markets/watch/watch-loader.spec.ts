@@ -19,11 +19,14 @@ it('loads a scope once at a time, and again when that has failed', async () => {
     setTimeout(() => reject(new Problem('database_timeout', 'MongoDB is too slow.')), 10_000);
   });
   load.mockReturnValueOnce(failed);
-  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
+  const expire = jest.fn();
+  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire };
   const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(9_000);
   expect(load).toHaveBeenCalledTimes(1);
+  // Leases end meanwhile, too.
+  expect(expire).toHaveBeenCalledTimes(36);
   await jest.advanceTimersByTimeAsync(10_000);
   expect(load).toHaveBeenCalledTimes(2);
   loader.onApplicationShutdown();
