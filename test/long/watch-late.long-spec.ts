@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ChangeFeed } from '../../src/change-feed/change-feed.js';
 import { StreamTimes } from '../../src/markets/watch/stream-times.js';
 import { Watch } from '../../src/markets/watch/watch.js';
 import { PastChanges } from '../../src/markets/watch/past-changes.js';
@@ -9,7 +10,7 @@ import { createTestApp, type TestApp } from '../app.js';
 import { aMarket } from '../factories.js';
 import { TestMongod } from '../mongo.js';
 import { setFailCommand } from '../mongo-admin.js';
-import { inTime } from '../until.js';
+import { inTime, until } from '../until.js';
 import { StreamClient } from '../watch-client.js';
 
 let mongod: TestMongod;
@@ -126,6 +127,8 @@ it('a caller who comes back right after a start behind a transaction too large t
   );
   const restarted = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
   try {
+    // Before the feed has begun, no past is being read.
+    await until(() => restarted.app.get(ChangeFeed).isCurrent);
     // A slow machine needs more than two seconds to read so large a transaction.
     await restarted.app.get(PastChanges).recent;
     const since = `${path}&since=${first.body.meta.cursor}`;
