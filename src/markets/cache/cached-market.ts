@@ -35,10 +35,11 @@ export function cachedMarketOf(
   return { key, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
 }
 
-/** The market after a change: if its filtered fields are the same, it keeps `filteredSince`. */
+/** The market after a change: if its filtered fields are the same, it keeps them, and `filteredSince`. */
 export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
   if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
-  return { ...now, filteredSince: before.filteredSince };
+  const { filtered, filteredSince } = before;
+  return { ...now, filtered, filteredSince };
 }
 
 /** V8 takes one byte for each character of a text that is all Latin-1, else two. */

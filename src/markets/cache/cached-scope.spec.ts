@@ -84,6 +84,24 @@ describe('CachedScope', () => {
     expect(scope.answer(paging).etag).not.toBe(before.etag);
   });
 
+  it('makes only those answers anew that show the market that changed', () => {
+    const pages = () => [1, 2].map((page) => scope.answer({ page, take: 1 }));
+    const before = pages();
+    scope.put(aCached('d', { marketMoment: 'live', name: 'another' }));
+    const after = pages();
+    expect(after[0]).toBe(before[0]);
+    expect(String(after[1]?.body)).toContain('another');
+  });
+
+  it('makes all answers anew when another market meets their filters', () => {
+    const live = { marketMoment: ['live'] };
+    expect(read(live).ids).toEqual(['d']);
+    scope.put(aCached('b', { marketMoment: 'live' }));
+    expect(read(live).ids).toEqual(['b', 'd']);
+    scope.put(aCached('b'));
+    expect(read(live).ids).toEqual(['d']);
+  });
+
   it('counts its bytes, whatever is put, removed and answered', () => {
     const before = scope.bytes;
     scope.answer(paging);

@@ -16,12 +16,18 @@ const KEY_CHARACTER_BYTES = 8;
 /** How many answers are kept, for different pages and filters, and how many bodies. */
 const ANSWERS_MAX = 64;
 
+/** An answer, and the markets that it shows. */
+interface MadeAnswer {
+  readonly answer: Answer;
+  readonly markets: readonly CachedMarket[];
+}
+
 /** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
   readonly key: string;
   /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
-  private readonly answers = new Map<string, Answer>();
+  private readonly answers = new Map<string, MadeAnswer>();
   private readonly bodies = new Map<string, Buffer>();
   private marketsBytes: number;
 
@@ -40,7 +46,7 @@ export class CachedScope {
 
   get bytes(): number {
     let bytes = SCOPE_BYTES + KEY_CHARACTER_BYTES * this.key.length + this.marketsBytes;
-    for (const [key, answer] of this.answers) bytes += keyBytes(key) + answer.bytes;
+    for (const [key, { answer }] of this.answers) bytes += keyBytes(key) + answer.bytes;
     for (const [key, body] of this.bodies) bytes += keyBytes(key) + body.length;
     return bytes;
   }
@@ -66,7 +72,8 @@ export class CachedScope {
   answer(query: MarketsQuery): Answer {
     const { page, take } = query;
     const key = `${page} ${take} ${conditionsKey(query)}`;
-    return this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
+    const made = this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
+    return made.answer;
   }
 
   /** A part of an answer that is made from its markets and is no page; kept until they change. */
@@ -86,9 +93,11 @@ export class CachedScope {
 
   put(market: CachedMarket): void {
     const { index, found } = this.find(market.key);
-    this.forgetAnswers();
+    const now = afterChange(market, found);
+    if (found && now.filtered === found.filtered) this.forgetAnswersWith(found);
+    else this.forgetAnswers();
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
-    this.markets.splice(index, found ? 1 : 0, afterChange(market, found));
+    this.markets.splice(index, found ? 1 : 0, now);
   }
 
   remove(marketKey: string): void {
@@ -99,12 +108,21 @@ export class CachedScope {
     this.markets.splice(index, 1);
   }
 
-  private makeAnswer(query: MarketsQuery): Answer {
+  /** For a change after which all pages still have the same markets. */
+  private forgetAnswersWith(market: CachedMarket): void {
+    for (const [key, { markets }] of this.answers) {
+      if (markets.includes(market)) this.answers.delete(key);
+    }
+    this.bodies.clear();
+  }
+
+  private makeAnswer(query: MarketsQuery): MadeAnswer {
     const { page, take } = query;
     const matching = this.matching(conditionsOf(query));
     const start = (page - 1) * take;
-    const texts = matching.slice(start, start + take).map(({ json }) => json);
-    return new Answer(query, texts, matching.length);
+    const markets = matching.slice(start, start + take);
+    const texts = markets.map(({ json }) => json);
+    return { answer: new Answer(query, texts, matching.length), markets };
   }
 
   /** Where a market is, or where it would have to be inserted. */
