@@ -1,6 +1,6 @@
+import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 
-const GROUPS = 8;
 const GROUPS_OF_A_NETWORK = 4;
 
 /**
@@ -8,18 +8,11 @@ const GROUPS_OF_A_NETWORK = 4;
  * What is no address counts as one client, so that made-up ones take no memory.
  */
 export function clientNetwork(address = ''): string {
-  // IPv4 addresses may come in the form of IPv6.
-  const text = withoutPort(address)
-    .toLowerCase()
-    .replace(/%.*$/, '')
-    .replace(/^::ffff:(?=[\d.]+$)/, '');
-  if (isIP(text) === 4) return text;
+  const text = withoutPort(address).replace(/%.*$/, '');
   if (isIP(text) === 0) return '';
-  // A URL has the shortest form of an address, and no dotted part in it.
-  const sides = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::');
-  const [before = [], after = []] = sides.map((side) => side.split(':').filter(Boolean));
-  const zeros = Array<string>(GROUPS - before.length - after.length).fill('0');
-  return [...before, ...zeros, ...after].slice(0, GROUPS_OF_A_NETWORK).join(':');
+  // IPv4 addresses may come in the form of IPv6.
+  const groups = ipaddr.process(text).toNormalizedString().split(':');
+  return groups.slice(0, GROUPS_OF_A_NETWORK).join(':');
 }
 
 /** Some proxies tell an address with its port: `192.0.2.1:443`, `[2001:db8::1]:443`. */
