@@ -604,6 +604,16 @@ describe('an expiring key', () => {
     setWallClock(Date.now() + DAY_MS);
     expect((await withHeader(key)).status).toBe(401);
   });
+
+  it('works up to the millisecond that `keys list` shows, and no longer', async () => {
+    const { key, record } = await keys.create({ name: 'test', rateLimit: 0, expiresInMs: DAY_MS });
+    seenKeys.push(key);
+    const end = record.expiresAt?.getTime() ?? 0;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(end - 1);
+    expect((await withHeader(key)).status).toBe(200);
+    clock.mockReturnValue(end);
+    expect((await withHeader(key)).status).toBe(401);
+  });
 });
 
 describe('the demo key', () => {
