@@ -343,6 +343,20 @@ describe('markets import', () => {
     }
   });
 
+  it('changes a market that is too large to stand in one command twice', async () => {
+    const name = 'n'.repeat(9 * 2 ** 20);
+    const record = aRecord({ name });
+    const changed = { ...record, marketStatus: 'SUSPENDED' };
+    for (const [input, expected] of [
+      [record, { inserted: 1 }],
+      [changed, { updated: 1 }],
+      [changed, { unchanged: 1 }],
+    ] as const) {
+      const { code, report } = await importTo(uri, ['-'], ndjson(input));
+      expect({ code, report }).toEqual({ code: 0, report: counts({ read: 1, ...expected }) });
+    }
+  });
+
   it('fails for input that is cut, damaged or not there, but keeps what came before', async () => {
     const records = Array.from({ length: 60 }, () => aRecord());
     const cutGzip = await fileOf(gzipSync(ndjson(...records)).subarray(0, -12));
