@@ -3,8 +3,11 @@ import { MongoClient } from 'mongodb';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
 import { MongosDisguise } from './mongos-disguise.js';
+import { sendTogether } from './raw-http.js';
 import { runCli } from './run-cli.js';
+import { until } from './until.js';
 
 const NO_PROOF = "through a mongos it can't be known whether changes are missing";
 
@@ -16,7 +19,7 @@ beforeAll(async () => {
   const { port, pathname } = new URL(testDatabaseUri());
   mongos = await new MongosDisguise(Number(port)).listen();
   mongodbUri = `mongodb://127.0.0.1:${mongos.port}${pathname}`;
-  service = await createTestApp({ mongodbUri });
+  service = await createTestApp({ mongodbUri: monitored(mongodbUri) });
 });
 
 afterAll(async () => {
@@ -54,6 +57,24 @@ describe('behind what says that it is a mongos', () => {
     } finally {
       await client.close();
     }
+  });
+
+  it('pages that share a command have what was written to the shards of each of them', async () => {
+    const ids = ['one', 'two', 'three'];
+    const requests = ids.map(
+      (id) =>
+        `GET /v1/markets/market/fixture/${id} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${service.key}\r\n\r\n`,
+    );
+    // On a busy machine they may not come together.
+    await until(async () => {
+      const reads = await readsDuring(service.database.connection, () =>
+        sendTogether(service.app.getHttpServer(), requests),
+      );
+      return reads.some(({ find, filter }) => {
+        const asked = filter?.$or?.map(({ fixtureId }: { fixtureId?: string }) => fixtureId);
+        return find === 'markets' && asked?.toSorted().join() === ids.toSorted().join();
+      });
+    });
   });
 
   it('the feed is blind, and db status says why', async () => {
