@@ -106,6 +106,21 @@ describe('a read', () => {
     expect(await connectionsClosed()).toBe(before);
   });
 
+  it('that is too slow for the connection string is told as too slow, not as no database', async () => {
+    const uri = new URL(mongod.uri);
+    uri.searchParams.set('socketTimeoutMS', '300');
+    const hasty = await createTestApp({ mongodbUri: uri.href, cacheMaxMb: 0 });
+    try {
+      await hasty.get(`${PATH}/any`).expect(200);
+      const blocked = { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 600 };
+      await setFailCommand(mongod, 'alwaysOn', blocked);
+      const { body } = await hasty.get(`${PATH}/hasty`).expect(504);
+      expect(body.code).toBe('database_timeout');
+    } finally {
+      await hasty.close();
+    }
+  });
+
   it('that is too slow is no refusal, for which operators would be called', async () => {
     await setFailCommand(mongod, 'alwaysOn', { failCommands: ['aggregate'], errorCode: 50 });
     await service.get(`${PATH}/slow`).expect(504);
