@@ -545,6 +545,11 @@ describe('a cursor ahead of the replica, of other ids too,', () => {
       await once(service.app.getHttpServer(), 'request');
       return (await timed([lookUp])) < (await waiting) / 2;
     });
+    // None of them takes a place any more: the next one is waited for, and not refused at once.
+    const askedAt = performance.now();
+    const { body } = await inTime(() => service.get(path));
+    expect(performance.now() - askedAt).toBeGreaterThan(400);
+    expect(body.code).toBe('database_unavailable');
   });
 });
 
