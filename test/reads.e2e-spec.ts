@@ -127,6 +127,13 @@ describe('a read', () => {
     expect(service.logged.filter((line) => line.includes('refuses reads'))).toEqual([]);
   });
 
+  it('listens no longer for the loss of its primary when it is over', async () => {
+    await Promise.all([1, 2, 3].map((n) => service.get(`${PATH}/over-${n}`).expect(200)));
+    const events = service.database.topology['events'];
+    // Keys are read in the background, too.
+    await until(() => events.listenerCount('primaryLost') === 0, 10_000);
+  });
+
   it('gives its session back', async () => {
     const before = await sessions();
     for (let look = 0; look < 40; look += 1) await service.get(`${PATH}/any`).expect(200);
