@@ -195,6 +195,7 @@ it('answers 408 to each of many that time out together', async () => {
   // Those who are slow before it have been answered.
   await Promise.allSettled(slow);
   const server = service.app.getHttpServer();
+  expect([server.headersTimeout, server.requestTimeout]).toEqual([5_000, 10_000]);
   Object.assign(server, { headersTimeout: 200, requestTimeout: 300 });
   const sockets = await openSockets(server, 40);
   const answers = await Promise.all(sockets.map((socket) => readAnswers(socket)));
