@@ -12,6 +12,7 @@ import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { PastChanges } from '../src/markets/watch/past-changes.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
+import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
@@ -221,6 +222,30 @@ describe('a key that leaves many megabytes unread', () => {
     const statuses = await Promise.all(together);
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
     expect([200, 503, 504]).toEqual(expect.arrayContaining(statuses));
+  });
+
+  it('is not refused for answers that it has left before they were made', async () => {
+    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const { key } = await service.keys.create({ name: 'hasty', rateLimit: 0 });
+    await inTime(() => service.get(path));
+    const opening = jest.spyOn(service.app.get(WatchOpening), 'open');
+    for (let count = 0; count < 6; count += 1) {
+      const leaving = new AbortController();
+      const gone = once(service.app.getHttpServer(), 'request').then(([, response]) =>
+        once(response, 'close'),
+      );
+      opening.mockImplementationOnce(async () => {
+        leaving.abort();
+        await gone;
+        return undefined;
+      });
+      const { signal } = leaving;
+      const left = fetch(service.url + path, { headers: { 'X-API-Key': key }, signal });
+      await expect(left).rejects.toThrow('abort');
+      await gone;
+    }
+    opening.mockRestore();
+    await until(async () => (await ask(path, key)) === 200, 10_000);
   });
 
   it('is refused another stream', async () => {
