@@ -1,5 +1,10 @@
 import { expect, it, jest } from '@jest/globals';
-import { MongoBulkWriteError, MongoNetworkError, type BulkWriteResult } from 'mongodb';
+import {
+  MongoBulkWriteError,
+  MongoNetworkError,
+  MongoServerError,
+  type BulkWriteResult,
+} from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { retryWhileAway } from './retry-while-away.js';
 import type { Progress } from './progress.js';
@@ -22,6 +27,20 @@ it('writes again what the network has cut, and says once that it waits', async (
   const { signal } = new AbortController();
   await expect(retryWhileAway(work, signal, progress)).resolves.toBe('written');
   expect(said).toEqual(['Waiting for MongoDB: refused or cut']);
+});
+
+it('writes again what MongoDB could not do now, and says can be done later, as a mongos without connections', async () => {
+  const message = 'Couldn’t get a connection within the time limit';
+  const later = new MongoServerError({
+    message,
+    code: 202,
+    errorLabels: ['RetryableWriteError'],
+  });
+  const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
+  const { signal } = new AbortController();
+  await expect(retryWhileAway(work.mockRejectedValueOnce(later), signal, progress)).resolves.toBe(
+    'written',
+  );
 });
 
 it('does not write again what MongoDB refuses', async () => {
