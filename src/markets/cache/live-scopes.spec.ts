@@ -67,6 +67,12 @@ it('notes a market once, and nothing of one that no scope holds any more', () =>
   expect(live['holders']).toEqual(new ScopesByMarket());
 });
 
+it('loses every scope when a market gets another id within a list, and nobody tells which', () => {
+  const scope = live.add(scopeReadAt(10, 'here'));
+  tell(11, { kind: 'altered', id: 'elsewhere', fields: { 'eventId.1': eventId } });
+  expect(live.get(scope.key)).toBeUndefined();
+});
+
 it('holds nothing of a scope that is released while a change to both is told', () => {
   const market = aMarket({ eventId });
   const cached = cachedMarketOf({ _id: 'a', ...market }, at(10)) as CachedMarket;
