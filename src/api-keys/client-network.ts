@@ -9,7 +9,8 @@ const GROUPS_OF_A_NETWORK = 4;
  */
 export function clientNetwork(address = ''): string {
   const text = withoutPort(address).replace(/%.*$/, '');
-  if (isIP(text) === 0) return '';
+  const version = isIP(text);
+  if (version !== 6) return version === 4 ? text : '';
   // IPv4 addresses may come in the form of IPv6.
   const groups = ipaddr.process(text).toNormalizedString().split(':');
   return groups.slice(0, GROUPS_OF_A_NETWORK).join(':');
