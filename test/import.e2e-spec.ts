@@ -7,8 +7,8 @@ import {
   link,
   mkdtemp,
   open,
-  readFile,
   readdir,
+  readFile,
   readlink,
   rm,
   symlink,
@@ -662,6 +662,7 @@ describe('markets import', () => {
     await symlink(file, symbolicLink);
     const wrong = { code: 2, stdout: '' };
     await expect(runImport([file, '--rejects', hardLink])).resolves.toMatchObject(wrong);
+    await expect(runImport([file, '--rejects', symbolicLink])).resolves.toMatchObject(wrong);
     const second = [await fileOf(content), file, '--rejects', symbolicLink];
     await expect(runImport(second)).resolves.toMatchObject(wrong);
     const fromStdin = await runShell(`markets markets import - --rejects ${hardLink} <${file}`, {
