@@ -299,6 +299,19 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       });
     });
 
+    it('shows a market that holds what the driver can not read beside the fields of the interface', async () => {
+      const id = newId();
+      // Other drivers write any option, and MongoDB keeps it.
+      const pattern = Object.assign(new BSONRegExp('abc'), { options: 'g' });
+      const market = aMarket({ [lookup.id]: id });
+      await storeAll([{ ...market, pattern }]);
+      const answers = [1, 2, 3, 4].map(() => service.get(`${lookup.route}/${id}`).expect(200));
+      for (const { body } of await Promise.all(answers)) {
+        const shown = JSON.parse(JSON.stringify(market));
+        expect(body.data).toEqual([{ ...shown, _id: expect.any(String) }]);
+      }
+    });
+
     it('misses no market and shows none twice while the prices of 200 change', async () => {
       const id = newId();
       const markets = many(200, () => aMarket({ [lookup.id]: id }));

@@ -1,6 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MongoClient, Timestamp, type Collection, type Db, type Document } from 'mongodb';
+import {
+  BSONRegExp,
+  MongoClient,
+  Timestamp,
+  type Collection,
+  type Db,
+  type Document,
+} from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { onMember, setFailCommand, timesFailed } from '../../test/mongo-admin.js';
@@ -179,6 +186,19 @@ describe('ChangeFeed', () => {
     // It begins anew with the newest write: that has to be another one by then.
     await others.insertOne({ _id: 'between' });
     await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
+    await things.insertOne({ _id: 'after' });
+    await until(() =>
+      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
+    );
+  });
+
+  it('goes on after an event that the driver can not read', async () => {
+    // Other drivers write any option, and MongoDB keeps it.
+    const value = Object.assign(new BSONRegExp('abc'), { options: 'g' });
+    await things.insertOne({ _id: 'unreadable', value: value as never });
+    // It begins anew with the newest write: that has to be another one by then.
+    await others.insertOne({ _id: 'between' });
+    await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS, 10_000);
     await things.insertOne({ _id: 'after' });
     await until(() =>
       recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),

@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import { BSON, type Db } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 
 /** Changes can't be followed reliably here, and trying again soon does not help. */
@@ -52,6 +52,7 @@ export function mayChangeKinds(events: readonly ChangeEvent[]): boolean {
 
 /** Whether the feed must begin anew after an error, since it can't resume. */
 export function endsResumption(error: unknown): boolean {
-  const code = Number((error as { code?: unknown }).code);
-  return error instanceof NotFollowable || CANNOT_RESUME.has(code);
+  // The driver can't read some values that others store: it would fail at the same event again.
+  if (error instanceof NotFollowable || error instanceof BSON.BSONError) return true;
+  return CANNOT_RESUME.has(Number((error as { code?: unknown }).code));
 }

@@ -1,4 +1,4 @@
-import type { Document, Timestamp } from 'mongodb';
+import { BSON, type Document, type Timestamp } from 'mongodb';
 import type { PipelineStage } from 'mongoose';
 import { MARKETS } from '../common/collections.js';
 import type { Database } from '../database/database.js';
@@ -82,7 +82,9 @@ export class StoredPages {
       attempt.killCursor(cursor);
       this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      // What the driver can't read is left out as other fields are.
+      if (error instanceof BSON.BSONError) this.projects = true;
+      else if (!isTransient(error)) throw error;
     }
     return undefined;
   }
