@@ -13,6 +13,7 @@ import { REFUSALS } from '../src/api-keys/key-verifier.js';
 import { createApp } from '../src/app.setup.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
+import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { Problem } from '../src/http/problem.js';
 import { PageReader } from '../src/markets/page-reader.js';
 import { NO_MARKETS } from '../src/markets/stored-pages.js';
@@ -265,6 +266,29 @@ describe('GET /metrics', () => {
     expect(await figures()).toEqual([1, 0]);
     client.emit('connectionCheckOutFailed', {} as never);
     expect(await figures()).toEqual([0, 1]);
+  });
+
+  it('counts reads that wait for a connection, and those that wait in vain', async () => {
+    const { database } = service;
+    const figure = async (name: string) => valueOf(await metricsOf(service.url), name) ?? 0;
+    const waiting = () => figure('mongodb_pool_wait_queue_length');
+    const failed = () => figure('mongodb_pool_checkout_failures_total');
+    const before = await failed();
+    let release: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const read = (budgetMs: number) => database.read(budgetMs, () => held);
+    const reads = Promise.all(
+      Array.from({ length: DRIVER_OPTIONS.maxPoolSize + 3 }, () => read(60_000)),
+    );
+    try {
+      await expect(read(200)).rejects.toMatchObject({ code: 'overloaded' });
+      expect(await waiting()).toBeGreaterThanOrEqual(3);
+      expect(await failed()).toBeGreaterThan(before);
+    } finally {
+      release?.();
+      await reads;
+    }
+    await until(async () => (await waiting()) === 0);
   });
 
   it('holds the figures of its own application only', async () => {

@@ -5,10 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { newConnection, openConnection } from './connection.js';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
+import { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
 /** After a failure, for which the driver has waited a second already. Milliseconds. */
@@ -23,7 +25,11 @@ export class Database implements OnApplicationShutdown {
   readonly connection: Connection = newConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  private readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
+  /** As many reads run at a time as there are connections. */
+  readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
+  private readonly reads = new BoundedReads(this, this.topology, this.slots, () =>
+    this.logInAgain(),
+  );
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
   private isLoggingIn = false;

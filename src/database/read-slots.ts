@@ -1,4 +1,4 @@
-import { overloaded } from '../http/problem.js';
+import { overloaded, type Problem } from '../http/problem.js';
 
 /** The weight of one read in the moving average of their durations. */
 const WEIGHT = 1 / 16;
@@ -17,6 +17,8 @@ export class ReadSlots {
   private free: number;
   private averageMs = 0;
   private readonly waiting = new Set<() => void>();
+  /** Told of each read that got no slot. */
+  onRefusal: (() => void) | undefined;
 
   constructor(private readonly slots: number) {
     this.free = slots;
@@ -24,6 +26,11 @@ export class ReadSlots {
 
   get areTaken(): boolean {
     return this.free === 0;
+  }
+
+  /** How many reads wait for a slot. */
+  get queueLength(): number {
+    return this.waiting.size;
   }
 
   /**
@@ -49,11 +56,11 @@ export class ReadSlots {
       withinMs - this.averageMs * READ_SHARE,
     );
     const readsBefore = (this.waiting.size + 1) / this.slots;
-    if (readsBefore * this.averageMs > longestWaitMs) throw overloaded();
+    if (readsBefore * this.averageMs > longestWaitMs) throw this.refusal();
     return new Promise((resolve, reject) => {
       const tooLate = setTimeout(() => {
         this.waiting.delete(go);
-        reject(overloaded());
+        reject(this.refusal());
       }, longestWaitMs);
       const go = () => {
         clearTimeout(tooLate);
@@ -62,6 +69,11 @@ export class ReadSlots {
       };
       this.waiting.add(go);
     });
+  }
+
+  private refusal(): Problem {
+    this.onRefusal?.();
+    return overloaded();
   }
 
   /** Gives the slot to the read that has waited longest. */

@@ -19,7 +19,7 @@ beforeEach(() => {
   metrics = new Metrics(0);
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
-  void new MongodbMetrics({ topology, onClient } as unknown as Database, metrics);
+  void new MongodbMetrics({ topology, onClient, slots: {} } as unknown as Database, metrics);
 });
 
 afterEach(() => {
