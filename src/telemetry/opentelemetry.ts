@@ -24,9 +24,10 @@ export async function loadPackages(): Promise<Packages | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    // Without the option npm leaves optional peers out, though it is asked for them.
     const names = PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ');
     process.stderr.write(
-      `No traces, though OTEL_* variables ask for them: their packages are not installed (npm install ${names})\n`,
+      `No traces, though OTEL_* variables ask for them: their packages are not installed (npm install --save-prod ${names})\n`,
     );
     return undefined;
   }
