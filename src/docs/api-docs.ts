@@ -56,15 +56,18 @@ const NO_STREAMS = {
   },
 };
 
-/** Swagger UI at /docs and the document at /openapi.json: both without a key. */
+/** Swagger UI at /docs and the document at /openapi.json, made when somebody asks: both without a key. */
 export function setUpDocs(
   app: INestApplication,
   { adminPort, authAllowQueryKey }: Pick<Config, 'adminPort' | 'authAllowQueryKey'>,
 ): void {
-  const document = createDocument(app);
-  if (adminPort !== undefined) for (const path of PROBE_PATHS) delete document.paths[path];
-  if (!authAllowQueryKey) takeOutQueryKey(document);
-  SwaggerModule.setup('docs', app, document, {
+  const makeDocument = () => {
+    const document = createDocument(app);
+    if (adminPort !== undefined) for (const path of PROBE_PATHS) delete document.paths[path];
+    if (!authAllowQueryKey) takeOutQueryKey(document);
+    return document;
+  };
+  SwaggerModule.setup('docs', app, makeDocument, {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'Markets Odds Service',
