@@ -644,7 +644,7 @@ describe('markets import', () => {
     child.stdin.write(`${ndjson(...records)}\n`);
     const ended = resultOf(child);
     const { eventId } = records[999] ?? aRecord();
-    while ((await markets.countDocuments({ eventId })) === 0);
+    await until(async () => (await markets.countDocuments({ eventId })) > 0);
     child.kill('SIGTERM');
     const { code, stdout, stderr } = await ended;
     expect({ code, stderr, report: JSON.parse(stdout) as unknown }).toEqual({
