@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ReadSlots } from './read-slots.js';
@@ -29,5 +29,15 @@ it('does not take the wait for a slot for the time of a read', async () => {
   await Promise.all(Array.from({ length: 20 }, () => slots.run(10_000, () => delay(10))));
   const held = slots.run(1_000, () => delay(20));
   await expect(slots.run(100, () => Promise.resolve('read'))).resolves.toBe('read');
+  await held;
+});
+
+it('tells of each read that it refuses, at once or after a wait', async () => {
+  const slots = new ReadSlots(1);
+  slots.onRefusal = jest.fn();
+  await slots.run(10_000, () => delay(50));
+  const held = slots.run(10_000, () => delay(50));
+  await expect(slots.run(1, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
+  expect(slots.onRefusal).toHaveBeenCalledTimes(1);
   await held;
 });
