@@ -4,8 +4,6 @@ import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb'
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads } from './bounded-reads.js';
-import { DRIVER_OPTIONS } from './driver-options.js';
-import { ReadSlots } from './read-slots.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
@@ -50,12 +48,7 @@ function readsOf(...types: ServerType[]) {
   };
   const db = { client, command } as unknown as Db;
   const logIn = jest.fn();
-  return {
-    reads: new BoundedReads({ db }, topology, new ReadSlots(DRIVER_OPTIONS.maxPoolSize), logIn),
-    tell,
-    sent,
-    logIn,
-  };
+  return { reads: new BoundedReads({ db }, topology, logIn), tell, sent, logIn };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {

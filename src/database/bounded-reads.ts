@@ -3,10 +3,10 @@ import { MongoServerError, ReadPreference, type Db, type Timestamp } from 'mongo
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
 import { within } from '../common/within.js';
-import { DECODING } from './driver-options.js';
+import { DECODING, DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { problemOf, timeout, unavailable } from './read-errors.js';
-import type { ReadSlots } from './read-slots.js';
+import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
 import {
   isBrokenSocket,
@@ -41,11 +41,11 @@ type Ask<T> = (after?: Timestamp) => Promise<T>;
 export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle();
+  readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
 
   constructor(
     private readonly source: { readonly db: Db },
     private readonly topology: Topology,
-    private readonly slots: ReadSlots,
     private readonly logIn: () => void,
   ) {}
 

@@ -5,12 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { newConnection, openConnection } from './connection.js';
-import { DRIVER_OPTIONS } from './driver-options.js';
 import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
-import { ReadSlots } from './read-slots.js';
+import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
 /** After a failure, for which the driver has waited a second already. Milliseconds. */
@@ -25,11 +24,7 @@ export class Database implements OnApplicationShutdown {
   readonly connection: Connection = newConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  /** As many reads run at a time as there are connections. */
-  readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
-  private readonly reads = new BoundedReads(this, this.topology, this.slots, () =>
-    this.logInAgain(),
-  );
+  private readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
   private isLoggingIn = false;
@@ -40,6 +35,11 @@ export class Database implements OnApplicationShutdown {
   /** Calls back with each of the driver's clients before it connects: after a failure there is another. */
   onClient(listener: (client: MongoClient) => void): void {
     this.clientListeners.push(listener);
+  }
+
+  /** Where reads wait for a connection. */
+  get slots(): ReadSlots {
+    return this.reads.slots;
   }
 
   get db(): Db {

@@ -34,10 +34,19 @@ it('does not take the wait for a slot for the time of a read', async () => {
 
 it('tells of each read that it refuses, at once or after a wait', async () => {
   const slots = new ReadSlots(1);
-  slots.onRefusal = jest.fn();
-  await slots.run(10_000, () => delay(50));
-  const held = slots.run(10_000, () => delay(50));
-  await expect(slots.run(1, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
-  expect(slots.onRefusal).toHaveBeenCalledTimes(1);
-  await held;
+  const refused = jest.fn();
+  slots.onRefusal(refused);
+  const held = new AbortController();
+  const first = slots.run(1_000, () => once(held.signal, 'abort'));
+  await expect(slots.run(20, () => Promise.resolve())).rejects.toMatchObject({
+    code: 'overloaded',
+  });
+  expect(refused).toHaveBeenCalledTimes(1);
+  held.abort();
+  await first;
+  // Now that it knows how long a read takes, it lets nobody wait who has no time.
+  const second = slots.run(1_000, () => delay(20));
+  await expect(slots.run(0, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
+  expect(refused).toHaveBeenCalledTimes(2);
+  await second;
 });

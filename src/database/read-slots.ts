@@ -17,8 +17,7 @@ export class ReadSlots {
   private free: number;
   private averageMs = 0;
   private readonly waiting = new Set<() => void>();
-  /** Told of each read that got no slot. */
-  onRefusal: (() => void) | undefined;
+  private readonly refusalListeners: (() => void)[] = [];
 
   constructor(private readonly slots: number) {
     this.free = slots;
@@ -26,6 +25,11 @@ export class ReadSlots {
 
   get areTaken(): boolean {
     return this.free === 0;
+  }
+
+  /** Calls back for each read that gets no slot. */
+  onRefusal(listener: () => void): void {
+    this.refusalListeners.push(listener);
   }
 
   /** How many reads wait for a slot. */
@@ -72,7 +76,7 @@ export class ReadSlots {
   }
 
   private refusal(): Problem {
-    this.onRefusal?.();
+    for (const listener of this.refusalListeners) listener();
     return overloaded();
   }
 

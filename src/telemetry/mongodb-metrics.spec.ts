@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import type { Database } from '../database/database.js';
+import { ReadSlots } from '../database/read-slots.js';
 import { Metrics } from './metrics.js';
 import { MongodbMetrics } from './mongodb-metrics.js';
 
@@ -19,7 +20,8 @@ beforeEach(() => {
   metrics = new Metrics(0);
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
-  void new MongodbMetrics({ topology, onClient, slots: {} } as unknown as Database, metrics);
+  const slots = new ReadSlots(1);
+  void new MongodbMetrics({ topology, onClient, slots } as unknown as Database, metrics);
 });
 
 afterEach(() => {
