@@ -1,6 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
-import { validateSync } from 'class-validator';
 import type { ApiRequest, RawQuery } from '../api-request.js';
 import type { RequestFault } from '../problem-body.dto.js';
 import { Problem } from '../problem.js';
@@ -8,11 +7,16 @@ import { listParameters, type Parameter } from './parameter.js';
 import { readInput } from './read-input.js';
 
 /** Its constructor may take the query as it was sent. */
-type InputClass<T = Record<string, unknown>> = new (query?: RawQuery) => T;
+type InputClass<T extends Judged> = new (query?: RawQuery) => T;
+
+interface Judged {
+  /** What is wrong with several parameters together. */
+  faults?(): readonly RequestFault[];
+}
 
 const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
 
-const fromRequest = createParamDecorator((type: InputClass, context: ExecutionContext) =>
+const fromRequest = createParamDecorator((type: InputClass<Judged>, context: ExecutionContext) =>
   inputOf(context.switchToHttp().getRequest<ApiRequest>(), type),
 );
 
@@ -20,7 +24,7 @@ const fromRequest = createParamDecorator((type: InputClass, context: ExecutionCo
 export function Input(): ParameterDecorator {
   return (target, key = '', index) => {
     const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
-    const type = types[index] as InputClass;
+    const type = types[index] as InputClass<Record<string, never>>;
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
     const defaults = new type();
     for (const parameter of listParameters(type)) {
@@ -35,24 +39,13 @@ export function Input(): ParameterDecorator {
  * Makes the object for `@Input()`, or reports every fault of the request at once.
  * @throws Problem `invalid_request`
  */
-export function inputOf<T extends object>(request: ApiRequest, type: InputClass<T>): T {
-  const parameters = listParameters(type);
-  const { values, faults } = readInput(request, parameters);
+export function inputOf<T extends Judged>(request: ApiRequest, type: InputClass<T>): T {
+  const { values, faults } = readInput(request, listParameters(type));
   const input = Object.assign(new type(request.rawQuery), values);
-  const errors = [...faults, ...brokenRules(input, parameters)];
+  const errors = [...faults, ...(input.faults?.() ?? [])];
   if (errors.length === 0) return input;
   const count = errors.length === 1 ? '1 fault' : `${errors.length} faults`;
   throw new Problem('invalid_request', `The request has ${count}.`, { errors });
-}
-
-/** Judges the values that could be read. A rule over several parameters names one of them as its `context`. */
-function brokenRules(input: object, parameters: readonly Parameter[]): RequestFault[] {
-  const errors = validateSync(input, { stopAtFirstError: true, skipMissingProperties: true });
-  return errors.map(({ property, constraints, contexts = {} }) => {
-    const parameter = parameters.find((candidate) => candidate.property === property);
-    const { name, in: where } = parameter ?? (Object.values(contexts)[0] as Parameter);
-    return { in: where, name, detail: Object.values(constraints ?? {}).join(', ') };
-  });
 }
 
 function documentation(parameter: Parameter, byDefault: unknown) {

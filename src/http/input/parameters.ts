@@ -1,16 +1,21 @@
-import { IsIn, Matches, Max, Min } from 'class-validator';
+import { isIn, matches, max, min } from 'class-validator';
 import { ID_PATTERN, ID_RULE } from './id-rule.js';
-import { declare, type Parameter } from './parameter.js';
+import { declare, type Parameter, type Rule } from './parameter.js';
 
 type Documented = Pick<Parameter, 'description' | 'example'>;
-type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems'>>;
+type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems' | 'rule'>>;
 
-/** Text by the rule of ids, compared exactly; given once, unless `maxItems` says otherwise. */
+/** The rule that every value passes a check; the message says what it must be. */
+export function every<T>(check: (value: T) => boolean, message: string): Rule {
+  return (values) => ((values as readonly T[]).every(check) ? undefined : message);
+}
+
+const areIds = every((text: string) => matches(text, ID_PATTERN), `must be ${ID_RULE}`);
+
+/** Text by the rule of ids, unless a stricter one is given; compared exactly; given once, unless `maxItems` is set. */
 const idText = (where: Parameter['in']) => (documented: Text) => {
-  const each = documented.maxItems !== undefined;
   const schema = { type: 'string', pattern: ID_PATTERN.source };
-  const isId = Matches(ID_PATTERN, { each, message: `must be ${ID_RULE}` });
-  return declare({ in: where, ...documented, schema }, isId);
+  return declare({ in: where, rule: areIds, ...documented, schema });
 };
 
 /** An opaque id in the path. */
@@ -29,11 +34,17 @@ export function QueryChoices({
   readonly values: readonly string[];
   readonly maxItems: number;
 }): PropertyDecorator {
-  const rule = `must be one of ${values.join(', ')}`;
-  const message = ({ value }: { value: readonly string[] }) =>
-    value.some((text) => text.includes(',')) ? `${rule}: for several, repeat the name` : rule;
+  const areKnown = every(
+    (text: unknown) => isIn(text, values),
+    `must be one of ${values.join(', ')}`,
+  );
+  const rule: Rule = (texts) => {
+    const fault = areKnown(texts);
+    const hasComma = texts.some((text) => String(text).includes(','));
+    return fault && hasComma ? `${fault}: for several, repeat the name` : fault;
+  };
   const schema = { type: 'string', enum: [...values] };
-  return declare({ in: 'query', ...documented, schema }, IsIn(values, { each: true, message }));
+  return declare({ in: 'query', ...documented, schema, rule });
 }
 
 /** A whole number in the query: decimal digits without sign, leading zero, space, point or exponent. */
@@ -44,11 +55,8 @@ export function QueryInteger({
 }: Documented & { readonly minimum: number; readonly maximum: number }): PropertyDecorator {
   const schema = { type: 'integer', minimum, maximum };
   const message = `must be a whole number from ${minimum} to ${maximum}, in plain digits`;
-  return declare(
-    { in: 'query', ...documented, schema, convert: plainInteger },
-    Min(minimum, { message }),
-    Max(maximum, { message }),
-  );
+  const rule = every((value: number) => min(value, minimum) && max(value, maximum), message);
+  return declare({ in: 'query', ...documented, schema, convert: plainInteger, rule });
 }
 
 /** Leaves alone what is no whole number, for the rules to refuse. */

@@ -18,19 +18,20 @@ const QUERY = '?';
 /** What was sent under one name; undefined stands for what can't be decoded. */
 type Texts = readonly (string | undefined)[];
 
-/** The values that parameters have in a request, by property; and every fault that no rule over a value can see. */
+/** The values that parameters have in a request, by property, and every fault of one. */
 export function readInput(request: ApiRequest, parameters: readonly Parameter[]) {
   const values: Record<string, unknown> = {};
   const faults: RequestFault[] = [];
   const unread = groupByName(request);
   const allowed: string[] = [];
   for (const parameter of parameters) {
-    const { in: where, name, property, maxItems, convert = String } = parameter;
+    const { in: where, name, property, maxItems, convert = String, rule } = parameter;
     const texts =
       where === 'query' ? (unread.get(name) ?? []) : textsOutsideQuery(request, parameter);
-    const detail = faultOf(texts, maxItems);
+    const converted = texts.map((text) => convert(String(text)));
+    const detail = faultOf(texts, maxItems) ?? rule(converted);
     if (detail) faults.push({ in: where, name, detail });
-    else if (texts.length > 0) values[property] = maxItems ? texts : convert(String(texts[0]));
+    else if (texts.length > 0) values[property] = maxItems ? converted : converted[0];
     if (where !== 'query') continue;
     allowed.push(name);
     unread.delete(name);

@@ -1,12 +1,6 @@
-import {
-  ArrayMaxSize,
-  ArrayMinSize,
-  ValidateBy,
-  ValidateIf,
-  type ValidationOptions,
-} from 'class-validator';
 import type { RawQuery } from '../../http/api-request.js';
-import { HeaderText, QueryInteger, QueryText } from '../../http/input/parameters.js';
+import { every, HeaderText, QueryInteger, QueryText } from '../../http/input/parameters.js';
+import type { RequestFault } from '../../http/problem-body.dto.js';
 import { MarketFilters } from '../markets-query.dto.js';
 import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
@@ -18,20 +12,16 @@ const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to t
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
 const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} of both together.`;
 
-const TOGETHER: ValidationOptions = {
-  message: `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`,
-  context: { in: 'query', name: 'fixtureId' },
+const WRONG_COUNT: RequestFault = {
+  in: 'query',
+  name: 'fixtureId',
+  detail: `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`,
 };
 
-/** Too many of one name are told by themselves. */
-const hasFewOfEach = ({ ids }: WatchQuery) =>
-  SCOPE_FIELDS.every((field) => ids.filter((id) => field in id).length <= WATCHED_MAX);
-
-const IsCursor = () =>
-  ValidateBy(
-    { name: 'isCursor', validator: { validate: (text: string) => readCursor(text) !== undefined } },
-    { message: 'must be a cursor as an answer or an event gave it' },
-  );
+const isCursor = every(
+  (text: string) => readCursor(text) !== undefined,
+  'must be a cursor as an answer or an event gave it',
+);
 
 /** Which markets are watched, and since when. */
 export class WatchQuery extends MarketFilters {
@@ -45,19 +35,24 @@ export class WatchQuery extends MarketFilters {
   @QueryText({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCHED_MAX })
   readonly eventId?: readonly string[];
 
-  @QueryText({ description: `Only what is new since then: ${CURSOR}.` })
-  @IsCursor()
+  @QueryText({ description: `Only what is new since then: ${CURSOR}.`, rule: isCursor })
   readonly since?: string;
 
   /** What is watched, in the order of the query. */
-  @ValidateIf(hasFewOfEach)
-  @ArrayMinSize(1, TOGETHER)
-  @ArrayMaxSize(WATCHED_MAX, TOGETHER)
   readonly ids: readonly Scope[];
 
   constructor(query: RawQuery = []) {
     super();
     this.ids = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
+  }
+
+  faults(): RequestFault[] {
+    const { length } = this.ids;
+    // Too many of one name are told by themselves.
+    const hasManyOfOne = SCOPE_FIELDS.some(
+      (field) => this.ids.filter((id) => field in id).length > WATCHED_MAX,
+    );
+    return hasManyOfOne || (length >= 1 && length <= WATCHED_MAX) ? [] : [WRONG_COUNT];
   }
 }
 
@@ -73,7 +68,7 @@ export class StreamQuery extends WatchQuery {
   @HeaderText({
     name: 'Last-Event-ID',
     description: `As \`since\`, and wins over it; browsers send it by themselves: ${CURSOR}.`,
+    rule: isCursor,
   })
-  @IsCursor()
   readonly lastEventId?: string;
 }
