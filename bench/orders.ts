@@ -15,8 +15,8 @@ export async function order<Result>(child: ChildProcess, what: object | string):
 
 /** In the child: carries out each order of the parent, and ends with it. */
 export function obey(carryOut: (what: never) => Promise<unknown>): void {
-  process.on('message', (what: never) => {
-    carryOut(what).then(
+  process.on('message', (what) => {
+    carryOut(what as never).then(
       (result) => process.send?.({ result }),
       (error: Error) => process.send?.({ failure: error.message }),
     );

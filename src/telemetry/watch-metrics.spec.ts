@@ -8,11 +8,12 @@ import { WatchMetrics } from './watch-metrics.js';
 
 it('counts the time from MongoDB to this process as well as the time within it', async () => {
   const metrics = new Metrics(0);
-  const hub: { count: number; observer?: StreamObserver } = { count: 0 };
+  let observer: StreamObserver | undefined;
+  const hub = { count: 0, observe: (told: StreamObserver) => (observer = told) } as unknown;
   const watched = { bytes: 0 } as WatchedScopes;
   const feed = { listeners: { lagMs: 2_000 } } as ChangeFeed;
   void new WatchMetrics(metrics, hub as StreamHub, watched, feed);
-  hub.observer?.written(3, 500);
+  observer?.written(3, 500);
   const text = String(await metrics.text());
   expect(text).toContain('stream_lag_seconds_sum 2.5');
   expect(text).toContain('stream_changes_conflated_total 2');

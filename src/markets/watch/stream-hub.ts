@@ -51,6 +51,11 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     return this.streams.size;
   }
 
+  /** Calls back for what streams do. */
+  observe(observer: StreamObserver): void {
+    this.observer = observer;
+  }
+
   get provenAt(): Moment {
     const { ageMs } = this.feed;
     if (ageMs < elapsedMs(this.lastProvenAt)) this.lastProvenAt = momentBefore(momentNow(), ageMs);
