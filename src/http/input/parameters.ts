@@ -1,16 +1,16 @@
-import { isIn, matches, max, min } from 'class-validator';
-import { ID_PATTERN, ID_RULE } from './id-rule.js';
+import { isIn, max, min } from 'class-validator';
+import { ID_PATTERN, ID_RULE, isId } from './id-rule.js';
 import { declare, type Parameter, type Rule } from './parameter.js';
 
 type Documented = Pick<Parameter, 'description' | 'example'>;
 type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems' | 'rule'>>;
 
 /** The rule that every value passes a check; the message says what it must be. */
-export function every<T>(check: (value: T) => boolean, message: string): Rule {
-  return (values) => ((values as readonly T[]).every(check) ? undefined : message);
+export function every(check: (value: unknown) => boolean, message: string): Rule {
+  return (values) => (values.every(check) ? undefined : message);
 }
 
-const areIds = every((text: string) => matches(text, ID_PATTERN), `must be ${ID_RULE}`);
+const areIds = every(isId, `must be ${ID_RULE}`);
 
 /** Text by the rule of ids, unless a stricter one is given; compared exactly; given once, unless `maxItems` is set. */
 const idText = (where: Parameter['in']) => (documented: Text) => {
@@ -34,10 +34,7 @@ export function QueryChoices({
   readonly values: readonly string[];
   readonly maxItems: number;
 }): PropertyDecorator {
-  const areKnown = every(
-    (text: unknown) => isIn(text, values),
-    `must be one of ${values.join(', ')}`,
-  );
+  const areKnown = every((text) => isIn(text, values), `must be one of ${values.join(', ')}`);
   const rule: Rule = (texts) => {
     const fault = areKnown(texts);
     const hasComma = texts.some((text) => String(text).includes(','));
@@ -55,7 +52,7 @@ export function QueryInteger({
 }: Documented & { readonly minimum: number; readonly maximum: number }): PropertyDecorator {
   const schema = { type: 'integer', minimum, maximum };
   const message = `must be a whole number from ${minimum} to ${maximum}, in plain digits`;
-  const rule = every((value: number) => min(value, minimum) && max(value, maximum), message);
+  const rule = every((value) => min(value, minimum) && max(value, maximum), message);
   return declare({ in: 'query', ...documented, schema, convert: plainInteger, rule });
 }
 

@@ -19,7 +19,7 @@ const WRONG_COUNT: RequestFault = {
 };
 
 const isCursor = every(
-  (text: string) => readCursor(text) !== undefined,
+  (text) => readCursor(String(text)) !== undefined,
   'must be a cursor as an answer or an event gave it',
 );
 
