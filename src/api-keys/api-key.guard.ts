@@ -55,7 +55,7 @@ export class ApiKeyGuard implements CanActivate {
     const limit = this.config.authFailuresPerMinute;
     const used = this.failures.used(client);
     const isLimited = limit > 0 && used >= limit;
-    const verdict = await this.verifier.check(key, isLimited);
+    const verdict = await this.verifier.check(key, request.socket, isLimited);
     if (typeof verdict === 'object') return verdict;
     if (isLimited) {
       const detail = 'Too many requests with bad keys came from your address. Please wait.';

@@ -40,8 +40,7 @@ export class KeyVerifier {
    * @param socket the connection that brought it
    */
   recall(text: string, socket?: Socket): Caller | undefined {
-    const key = parseKey(text, socket && this.lastKeys.get(socket));
-    if (key && socket) this.lastKeys.set(socket, key);
+    const key = this.parse(text, socket);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;
   }
@@ -49,11 +48,12 @@ export class KeyVerifier {
   /**
    * Checks a key, without MongoDB if memory can tell. For a limited client MongoDB is asked only if the key was good
    * when last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
+   * @param socket the connection that brought it
    * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */
-  async check(text: string, isLimited = false): Promise<Verdict | 'unchecked'> {
-    const key = parseKey(text);
+  async check(text: string, socket?: Socket, isLimited = false): Promise<Verdict | 'unchecked'> {
+    const key = this.parse(text, socket);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);
     const verdict = this.checkInMemory(key, known);
@@ -73,6 +73,12 @@ export class KeyVerifier {
       const known = this.records.recall(id);
       return known && !isActive(known) ? false : undefined;
     }
+  }
+
+  private parse(text: string, socket?: Socket): PresentedKey | undefined {
+    const key = parseKey(text, socket && this.lastKeys.get(socket));
+    if (key && socket) this.lastKeys.set(socket, key);
+    return key;
   }
 
   private checkInMemory(key: PresentedKey, known: KnownKey | undefined): Verdict | undefined {
