@@ -496,6 +496,24 @@ describe('markets import', () => {
     }
   });
 
+  it('takes out of a stored market what its record lacks, once', async () => {
+    const importer = new MarketWriter(markets, false);
+    const whole = entriesOf([aRecord()]);
+    await importer.write(whole);
+    const lacking = whole.map((entry) => ({
+      ...entry,
+      record: { ...entry.record, marketStatus: undefined },
+    }));
+    const write = () => importer.write(lacking);
+
+    const atOnce = await Promise.all([write(), write()]);
+    expect(sumOf(atOnce)).toEqual(counted({ updated: 1, unchanged: 1 }));
+    const stored = await markets.findOne({ marketId: whole[0]?.record.marketId });
+    expect(stored).toHaveProperty('marketType');
+    expect(stored).not.toHaveProperty('marketStatus');
+    expect(sumOf([await write()])).toEqual(counted({ unchanged: 1 }));
+  });
+
   describe('between its look and its write', () => {
     let mongod: TestMongod;
     let other: MongoClient;

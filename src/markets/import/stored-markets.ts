@@ -35,16 +35,20 @@ export async function findStored(
 }
 
 /**
- * Sets the fields of a stored market unless another import has set the same since it was read.
+ * Sets the fields of a stored market, and removes what they lack, unless another import has done the same since it
+ * was read.
  * @param isLarge the command would be too long with the market in it twice: it is not compared
  */
 export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
   // Compared by expressions: a plain `$ne` takes a list that holds the value for the value itself.
   const $or = contentFields.map(({ name }) => ({
-    $ne: [`$${name}`, { $literal: fields[name] }],
+    $ne: [{ $ifNull: [`$${name}`, null] }, { $literal: fields[name] ?? null }],
   }));
   const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $expr: { $or } };
-  return { updateOne: { filter, update: { $set: fields }, collation: EXACT_COLLATION } };
+  const lacking = contentFields.filter(({ name }) => fields[name] === undefined);
+  const $unset = Object.fromEntries(lacking.map(({ name }) => [name, 1]));
+  const update = { $set: fields, $unset };
+  return { updateOne: { filter, update, collation: EXACT_COLLATION } };
 }
 
 /** Inserts a market unless it is stored. */
