@@ -410,6 +410,22 @@ describe('the log', () => {
     });
   });
 
+  it('tells of a client that left in the midst of its answer', async () => {
+    // More than a connection holds.
+    const markets = [{ name: 'x'.repeat(32 * 1024 * 1024) }];
+    const reader = jest.spyOn(logging.app.get(PageReader), 'read');
+    reader.mockResolvedValueOnce({ markets, itemCount: 1 });
+    const socket = connect(Number(new URL(logging.url).port), '127.0.0.1');
+    const head = `GET /v1/markets/market/fixture/x HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n`;
+    socket.write(`${head}X-Request-Id: left-midway\r\n\r\n`);
+    await once(socket, 'readable');
+    socket.destroy();
+    expect(await logging.log.line({ requestId: 'left-midway' })).toMatchObject({
+      status: 200,
+      aborted: true,
+    });
+  });
+
   it('does not blame MongoDB for a stream that can not be had', async () => {
     const unordered = '/v1/markets/stream?eventId=%EF%BF%BD';
     await ask(unordered, 'no-stream').set('X-API-Key', service.key).expect(503);

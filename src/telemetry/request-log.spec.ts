@@ -32,10 +32,10 @@ it('counts a look-up that is refused for its load as shed, whoever asks; not a s
   const logger = createLogger({ logLevel: 'fatal', logFormat: 'json' }, { write: () => undefined });
   const metrics = new Metrics(0);
   const log = new RequestLog(logger, metrics);
-  const response = { headersSent: true, statusCode: 503, writableFinished: true } as Response;
+  const response = { headersSent: true, statusCode: 503 } as Response;
   for (const path of ['/v1/markets/market/fixture/:fixtureId', STREAM_PATH]) {
     const apiKey = { id: 'k', name: 'k' };
-    const told = { method: 'GET', route: { path }, apiKey, problem: 'overloaded' };
+    const told = { method: 'GET', route: { path }, apiKey, problem: 'overloaded', socket: {} };
     log.closed({ ...told, startedAt: 0 } as ApiRequest, response);
   }
   expect(String(await metrics.text())).toContain('http_requests_shed_total 1\n');

@@ -12,7 +12,8 @@ const CLIENT_GONE = 499;
 export type RequestOutcome = ReturnType<typeof outcomeOf>;
 
 export function outcomeOf(request: ApiRequest, response: Response) {
-  const { apiKey, authFailure, method, problem, requestId, served, startedAt, stream } = request;
+  const { apiKey, authFailure, method, problem, requestId, served, socket, startedAt, stream } =
+    request;
   return {
     requestId,
     method,
@@ -25,8 +26,8 @@ export function outcomeOf(request: ApiRequest, response: Response) {
     ...(authFailure && { authFailure }),
     ...served,
     ...(stream && { events: stream.events, endReason: stream.reason }),
-    // Whether the client left before the whole answer was sent.
-    ...(!response.writableFinished && { aborted: true }),
+    // Whether the client left before the whole answer was sent. Node counts an answer that was cut as finished.
+    ...(socket.destroyed && { aborted: true }),
   };
 }
 
