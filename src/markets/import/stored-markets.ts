@@ -67,9 +67,8 @@ export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOpe
   const options = { ordered: false, writeConcern: { w: 'majority' } } as const;
   const result = await markets.bulkWrite(operations, options).catch((error: unknown) => {
     if (!(error instanceof MongoBulkWriteError)) throw error;
-    // Without errors of single markets the whole write has failed.
-    const isOfMarkets = [error.writeErrors].flat().length > 0;
-    if (!isOfMarkets || error.result.getWriteConcernError()) throw error;
+    // Without errors of single markets the whole write has failed, or a majority may lack it.
+    if ([error.writeErrors].flat().length === 0) throw error;
     return error.result;
   });
   return { result, errors: new Map(result.getWriteErrors().map((each) => [each.index, each])) };
