@@ -29,6 +29,15 @@ it('keeps no scope that nobody wants any more when it has been loaded', () => {
   expect([live.get(wanted.key), live.get(unwanted.key)]).toEqual([wanted, undefined]);
 });
 
+it('tells those who watch a scope when it is in memory again, for it may have grown meanwhile', () => {
+  const { watched } = nothingWatched();
+  const watcher = { markNew: jest.fn(), end: () => undefined };
+  const watch = new Watch([{ eventId: 'a' }], {});
+  watched.watch(watcher, watch);
+  for (const scope of watch.scopes) watched.keep(new CachedScope(scope, position, []));
+  expect(watcher.markNew).toHaveBeenCalledTimes(1);
+});
+
 it('is all there only once the feed has told what was read: else it would be of several states', () => {
   const [told, read] = [1, 2].map((seconds) => new Timestamp({ t: seconds, i: 1 }));
   const state = { position: told, listen: () => undefined };
