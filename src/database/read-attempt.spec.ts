@@ -20,6 +20,17 @@ it('frees a cursor on the server that has it', () => {
   );
 });
 
+it('gives a command that comes too late the least time, since without any MongoDB sets no bound', async () => {
+  const command = jest.fn<Db['command']>().mockResolvedValue({});
+  const session = { inTransaction: () => false } as unknown as ClientSession;
+  const { signal } = new AbortController();
+  const options = { session, readPreference: ReadPreference.primary, signal, ...DECODING };
+  const db = { command } as unknown as Db;
+  const late = new ReadAttempt(db, options, performance.now() - 1_000, new Topology());
+  await late.command({ find: 'markets' });
+  expect(command).toHaveBeenCalledWith(expect.objectContaining({ maxTimeMS: 1 }), options);
+});
+
 it('reads in a transaction, whatever write concern the connection string has', async () => {
   const client = await MongoClient.connect(`${testDatabaseUri()}&w=0`);
   try {
