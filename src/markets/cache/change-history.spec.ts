@@ -46,6 +46,13 @@ describe('ChangeHistory', () => {
     expect(since(1_002)).toEqual([]);
   });
 
+  it('begins anew without what it did not know before, in a MongoDB restored from a backup for one', () => {
+    history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(1_002)));
+    history.startAt(at(1_000));
+    history.note(key, 'sa', at(1_001));
+    expect(since(1_000)).toEqual(['sa']);
+  });
+
   it('begins earlier once the past is noted, unless something was dropped meanwhile', () => {
     history.note(key, 'sa', at(950));
     history.extendTo(at(900));
