@@ -273,6 +273,16 @@ it('remembers no key', () => {
   for (const target of known.keys()) expect(target).not.toMatch(/mos_|api_key/);
 });
 
+it('remembers no long target: thousands of them would fill memory', async () => {
+  const long = `${PATH}?provider=${'p'.repeat(256)}&marketStatus=${'s'.repeat(256)}`;
+  await until(async () => {
+    const before = await hits();
+    await ask(long);
+    return (await hits()) > before;
+  });
+  expect([...withMemory.app.get(ShortWay).known.keys()]).not.toContain(long);
+});
+
 it('stops when the key is revoked, and tells each change', async () => {
   const apiKeys = withMemory.keys;
   const { key, record } = await apiKeys.create({ name: 'short', rateLimit: 0 });
