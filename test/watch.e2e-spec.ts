@@ -779,11 +779,20 @@ describe('a stream ends', () => {
 
   it('when the process shuts down, as its last word', async () => {
     const other = await restart();
-    const stream = await open('eventId=a', {}, other.key, other);
-    await stream.named('current');
-    await other.app.get(StreamHub).drain();
-    await stream.over();
-    expect(stream.events.at(-1)).toMatchObject({ event: 'end', data: { reason: 'draining' } });
+    const hub = other.app.get(StreamHub);
+    const both = [
+      await open('eventId=a', {}, other.key, other),
+      await open('eventId=b', {}, other.key, other),
+    ];
+    for (const stream of both) await stream.named('current');
+    const drained = hub.drain();
+    // Not all at once: their clients would all come back together.
+    expect(hub.count).toBe(1);
+    await drained;
+    for (const stream of both) {
+      await stream.over();
+      expect(stream.events.at(-1)).toMatchObject({ event: 'end', data: { reason: 'draining' } });
+    }
     // Of a new one, too: after a 503 browsers would not come back.
     const late = await open('eventId=a', {}, other.key, other);
     expect((await late.named('end')).data.reason).toBe('draining');
