@@ -87,3 +87,18 @@ it('makes room without looking at all that is watched', () => {
   expect(ask('another')).toBe(true);
   expect(looks.mock.calls.length).toBeLessThan(50);
 });
+
+it('drops those answers first whose event was asked for the longest time ago', () => {
+  const { watched } = nothingWatched({ watchMaxMb: 1 });
+  const scopes = ['a', 'b'].map((eventId) => ({ eventId }));
+  watched.lease(scopes);
+  for (const scope of scopes) {
+    const loaded = new CachedScope(scope, position, []);
+    loaded.body('{}', () => Buffer.alloc(600 * 1024));
+    watched.keep(loaded);
+  }
+  watched.lease(scopes.slice(0, 1));
+  watched.expire(0);
+  const kept = scopes.map(({ eventId }) => watched.get(`eventId:${eventId}`)?.hasAnswers);
+  expect(kept).toEqual([true, false]);
+});
