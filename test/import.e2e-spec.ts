@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -77,6 +77,12 @@ function entriesOf(records: readonly unknown[]): ImportEntry[] {
   });
 }
 
+/** Markets that an import has stored: what stores them for a command, without its process. */
+async function importHere(collection: Collection, ...records: object[]): Promise<void> {
+  const outcome = await new MarketWriter(collection, false).write(entriesOf(records));
+  expect(outcome.counts).toEqual(counted({ inserted: records.length }));
+}
+
 function counted(some: Partial<BatchTally['counts']>) {
   return { inserted: 0, updated: 0, unchanged: 0, ...some };
 }
@@ -136,7 +142,7 @@ describe('markets import', () => {
     const same = aRecord();
     const changing = aRecord();
     const redated = aRecord({ createdAt: EARLIER });
-    await runImport(['-'], ndjson(same, changing, redated));
+    await importHere(markets, same, changing, redated);
     await markets.updateMany(
       { eventId: { $in: [same.eventId, changing.eventId] } },
       { $set: { feed: { sequence: 7 } } },
@@ -169,8 +175,7 @@ describe('markets import', () => {
 
   it('mends a text that another writer stored as a list of that text, or as a regular expression', async () => {
     const [listed, expression] = [aRecord(), aRecord()];
-    const input = ndjson(listed, expression);
-    await runImport(['-'], input);
+    await importHere(markets, listed, expression);
     for (const [{ eventId, name }, stored] of [
       [listed, [listed.name]],
       [expression, new BSONRegExp('(?i)abc')],
@@ -180,7 +185,7 @@ describe('markets import', () => {
       });
     }
 
-    const { report } = await runImport(['-'], input);
+    const { report } = await runImport(['-'], ndjson(listed, expression));
 
     expect(report).toEqual(counts({ read: 2, updated: 2 }));
     const mended = [listed, expression].map((record) => expect.objectContaining(record));
@@ -189,13 +194,12 @@ describe('markets import', () => {
 
   it('mends runners that another writer stored as a list within their list', async () => {
     const [whole, empty] = [aRecord(), aRecord({ runners: [] })];
-    const input = ndjson(whole, empty);
-    await runImport(['-'], input);
+    await importHere(markets, whole, empty);
     for (const { eventId, runners } of [whole, empty]) {
       await markets.updateOne({ eventId }, { $set: { runners: [runners] } });
     }
 
-    const { report } = await runImport(['-'], input);
+    const { report } = await runImport(['-'], ndjson(whole, empty));
 
     expect(report).toEqual(counts({ read: 2, updated: 2 }));
     const mended = [whole, empty].map((record) => expect.objectContaining(record));
@@ -406,7 +410,7 @@ describe('markets import', () => {
 
   it('tells in a dry run what is stored, and what it would change', async () => {
     const [same, changing] = [aRecord(), aRecord()];
-    await runImport(['-'], ndjson(same, changing));
+    await importHere(markets, same, changing);
     const input = ndjson(same, { ...changing, name: 'Other' }, aRecord());
     await expect(runImport(['-', '--dry-run'], input)).resolves.toMatchObject({
       code: 0,
@@ -514,7 +518,7 @@ describe('markets import', () => {
     expect(sumOf([await write()])).toEqual(counted({ unchanged: 1 }));
   });
 
-  describe('between its look and its write', () => {
+  describe('while others write, or MongoDB fails,', () => {
     let mongod: TestMongod;
     let other: MongoClient;
     let collection: Collection;
@@ -522,11 +526,16 @@ describe('markets import', () => {
     beforeAll(async () => {
       mongod = await TestMongod.start();
       other = await MongoClient.connect(mongod.uri);
-      collection = other.db().collection('markets');
+      collection = await other.db().createCollection('markets');
     });
 
     beforeEach(async () => {
       await collection.deleteMany();
+    });
+
+    afterEach(async () => {
+      await setFailCommand(mongod, 'off');
+      await validate({});
     });
 
     afterAll(async () => {
@@ -569,13 +578,12 @@ describe('markets import', () => {
 
     it('says what MongoDB refuses of a market that somebody else has removed', async () => {
       const record = aRecord();
-      await importTo(mongod.uri, ['-'], ndjson(record));
+      await importHere(collection, record);
       await validate({ name: { $ne: 'Forbidden' } });
       const forbidden = { ...record, name: 'Forbidden' };
       const result = await importWhile('hangDuringBatchUpdate', [forbidden], async () => {
         await collection.deleteOne({ marketId: record.marketId });
       });
-      await validate({});
       expect(result).toMatchObject({ code: 1, report: counts({ read: 1, rejected: 1 }) });
     });
 
@@ -604,7 +612,7 @@ describe('markets import', () => {
       const ids = ['alone', 'same', 'other', 'gone'];
       const record = aRecord();
       const records = (name: string) => ids.map((marketId) => ({ ...record, marketId, name }));
-      await importTo(mongod.uri, ['-'], ndjson(...records('before')));
+      await importHere(collection, ...records('before'));
       const theirs = new Date(0);
       const result = await importWhile('hangDuringBatchUpdate', records('new'), async () => {
         const write = (marketId: string, name: string) =>
@@ -624,7 +632,7 @@ describe('markets import', () => {
     it('counts records by what became of their own market', async () => {
       const record = aRecord();
       const named = (marketId: string, name: string) => ({ ...record, marketId, name });
-      await importTo(mongod.uri, ['-'], ndjson(named('once', 'before'), named('twice', 'before')));
+      await importHere(collection, named('once', 'before'), named('twice', 'before'));
       const records = [named('once', 'new'), named('twice', 'first'), named('twice', 'new')];
       const result = await importWhile('hangDuringBatchUpdate', records, async () => {
         await collection.findOneAndUpdate({ marketId: 'once' }, { $set: { name: 'new' } });
@@ -632,14 +640,9 @@ describe('markets import', () => {
       const report = counts({ read: 3, updated: 2, unchanged: 1 });
       expect(result).toMatchObject({ code: 0, report });
     });
-  });
 
-  it('counts nothing as stored when it is cut off, or a majority may lack it', async () => {
-    const mongod = await TestMongod.start();
-    try {
-      const own = await MongoClient.connect(mongod.uri);
-      await own.db().createCollection('markets', { validator: { name: { $ne: 'Forbidden' } } });
-      await own.close();
+    it('counts nothing as stored when it is cut off, or a majority may lack it', async () => {
+      await validate({ name: { $ne: 'Forbidden' } });
       const input = ndjson(aRecord(), aRecord({ name: 'Forbidden' }));
       const lacking = { writeConcernError: { code: 64, errmsg: 'waiting for replication' } };
       for (const failure of [{ closeConnection: true }, lacking]) {
@@ -651,9 +654,23 @@ describe('markets import', () => {
           /^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/,
         );
       }
-    } finally {
-      await mongod.stop();
-    }
+    });
+
+    it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
+      const env = { MONGODB_URI: mongod.uri };
+      const child = startCli(['markets', 'import', '--follow', '-'], { env });
+      try {
+        const UNAUTHORIZED = 13;
+        const refused = { failCommands: ['insert'], errorCode: UNAUTHORIZED };
+        await setFailCommand(mongod, 'alwaysOn', refused);
+        child.stdin.write(`${ndjson(aRecord())}\n`);
+        const { code, stderr } = await resultOf(child);
+        expect(code).toBe(1);
+        expect(stderr).toContain("MongoDB can't be used");
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
   });
 
   it('stops at a signal after the batch at hand, and says how far it came', async () => {
@@ -805,24 +822,6 @@ describe('markets import', () => {
     child.kill('SIGTERM');
     await resultOf(child);
     expect(await storedMarkets(good)).toHaveLength(1);
-  });
-
-  it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
-    const mongod = await TestMongod.start();
-    const env = { MONGODB_URI: mongod.uri };
-    const child = startCli(['markets', 'import', '--follow', '-'], { env });
-    try {
-      const UNAUTHORIZED = 13;
-      const refused = { failCommands: ['insert'], errorCode: UNAUTHORIZED };
-      await setFailCommand(mongod, 'alwaysOn', refused);
-      child.stdin.write(`${ndjson(aRecord())}\n`);
-      const { code, stderr } = await resultOf(child);
-      expect(code).toBe(1);
-      expect(stderr).toContain("MongoDB can't be used");
-    } finally {
-      child.kill('SIGKILL');
-      await mongod.stop();
-    }
   });
 
   it('loses nothing of 2,000 lines a second, the last of them without another to push it', async () => {
