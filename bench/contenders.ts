@@ -33,7 +33,7 @@ export interface RunningServer {
 }
 
 const START_TIMEOUT_MS = 30_000;
-const REST_TIMEOUT_MS = 120_000;
+const REST_TIMEOUT_MS = 300_000;
 const REST_SHARE = 0.06;
 const CHECK_EVERY_MS = 500;
 
