@@ -24,12 +24,14 @@ export type Verdict = Caller | Refusal;
 
 const DEMO_KEY_ID = keyIdOf(DEMO_KEY);
 
+const LAST_KEY = Symbol('last key');
+
+/** A connection keeps its last key, since most bring the same one each time. A WeakMap of thousands costs far more. */
+type Connection = Socket & { [LAST_KEY]?: PresentedKey };
+
 /** Tells good keys from others, from memory as far as possible. */
 @Injectable()
 export class KeyVerifier {
-  /** The last key of each connection: most bring the same one each time. */
-  private readonly lastKeys = new WeakMap<Socket, PresentedKey>();
-
   constructor(
     private readonly records: KeyRecords,
     private readonly config: Config,
@@ -39,7 +41,7 @@ export class KeyVerifier {
    * The caller of a key that memory knows to be good.
    * @param socket the connection that brought it
    */
-  recall(text: string, socket?: Socket): Caller | undefined {
+  recall(text: string, socket?: Connection): Caller | undefined {
     const key = this.parse(text, socket);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;
@@ -52,7 +54,11 @@ export class KeyVerifier {
    * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */
-  async check(text: string, socket?: Socket, isLimited = false): Promise<Verdict | 'unchecked'> {
+  async check(
+    text: string,
+    socket?: Connection,
+    isLimited = false,
+  ): Promise<Verdict | 'unchecked'> {
     const key = this.parse(text, socket);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);
@@ -75,9 +81,9 @@ export class KeyVerifier {
     }
   }
 
-  private parse(text: string, socket?: Socket): PresentedKey | undefined {
-    const key = parseKey(text, socket && this.lastKeys.get(socket));
-    if (key && socket) this.lastKeys.set(socket, key);
+  private parse(text: string, socket?: Connection): PresentedKey | undefined {
+    const key = parseKey(text, socket?.[LAST_KEY]);
+    if (key && socket) socket[LAST_KEY] = key;
     return key;
   }
 
