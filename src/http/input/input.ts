@@ -7,7 +7,7 @@ import { listParameters, type Parameter } from './parameter.js';
 import { readInput } from './read-input.js';
 
 /** Its constructor may take the query as it was sent. */
-type InputClass<T extends Judged> = new (query?: RawQuery) => T;
+type InputClass<T extends Judged = Judged> = new (query?: RawQuery) => T;
 
 interface Judged {
   /** What is wrong with several parameters together. */
@@ -16,7 +16,7 @@ interface Judged {
 
 const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
 
-const fromRequest = createParamDecorator((type: InputClass<Judged>, context: ExecutionContext) =>
+const fromRequest = createParamDecorator((type: InputClass, context: ExecutionContext) =>
   inputOf(context.switchToHttp().getRequest<ApiRequest>(), type),
 );
 
@@ -24,9 +24,9 @@ const fromRequest = createParamDecorator((type: InputClass<Judged>, context: Exe
 export function Input(): ParameterDecorator {
   return (target, key = '', index) => {
     const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
-    const type = types[index] as InputClass<Record<string, never>>;
+    const type = types[index] as InputClass;
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
-    const defaults = new type();
+    const defaults: Record<string, unknown> = { ...new type() };
     for (const parameter of listParameters(type)) {
       const options = documentation(parameter, defaults[parameter.property]);
       DOCUMENT[parameter.in](options)(target, key, descriptor);

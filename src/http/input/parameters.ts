@@ -37,8 +37,8 @@ export function QueryChoices({
   const areKnown = every((text) => isIn(text, values), `must be one of ${values.join(', ')}`);
   const rule: Rule = (texts) => {
     const fault = areKnown(texts);
-    const hasComma = texts.some((text) => String(text).includes(','));
-    return fault && hasComma ? `${fault}: for several, repeat the name` : fault;
+    if (!fault || !texts.some((text) => String(text).includes(','))) return fault;
+    return `${fault}: for several, repeat the name`;
   };
   const schema = { type: 'string', enum: [...values] };
   return declare({ in: 'query', ...documented, schema, rule });
