@@ -17,7 +17,6 @@ interface InitItem {
   readonly isPassing?: true;
 }
 
-const WIRE_VERSION_6_0 = 17;
 const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
@@ -84,9 +83,8 @@ async function makeCollection(db: Db, name: string): Promise<void> {
  */
 async function turnOnImages(db: Db): Promise<string | void> {
   if (hasImages(await collectionOptions(db, MARKETS).catch(() => undefined))) return undefined;
-  const { setName, msg, maxWireVersion } = await db.command({ hello: 1 });
+  const { setName, msg } = await db.command({ hello: 1 });
   if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
-  if (maxWireVersion < WIRE_VERSION_6_0) return 'MongoDB has them since version 6';
   await db.command({ collMod: MARKETS, changeStreamPreAndPostImages: { enabled: true } });
   return undefined;
 }

@@ -15,8 +15,7 @@ function descriptionOf(members: number, reached: readonly string[]) {
     allHosts.map((address, index) => {
       const type = reached[index]?.replace(PASSIVE, 'RSSecondary') ?? 'Unknown';
       const isWritable = type === 'RSPrimary' || type === 'Standalone';
-      const maxWireVersion = type === 'Unknown' ? 0 : 17;
-      const description = { address, allHosts, passives, type, isWritable, maxWireVersion };
+      const description = { address, allHosts, passives, type, isWritable };
       return [address, { ...description, primary: 'member-0' }];
     }),
   );

@@ -11,8 +11,6 @@ import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
 import { isAuthenticationFailure } from './mongo-errors.js';
 
-const WIRE_VERSION_5_0 = 13;
-
 /** After a cut connection the driver does not know its server until the next heartbeat. Milliseconds. */
 const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
 
@@ -90,12 +88,9 @@ export class Topology {
     return this.servers.some(({ type }) => type === 'Mongos');
   }
 
-  /** Whether a read can be of one point in time: not on a standalone server, nor before MongoDB 5.0. */
+  /** Whether a read can be of one point in time: not on a standalone server. */
   get hasSnapshots(): boolean {
-    return this.servers.every(
-      ({ type, maxWireVersion }) =>
-        type === 'Unknown' || (type !== 'Standalone' && maxWireVersion >= WIRE_VERSION_5_0),
-    );
+    return this.servers.every(({ type }) => type !== 'Standalone');
   }
 
   /** The newest write that any reachable secondary had when it was last heard. */
