@@ -36,6 +36,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   }
   request.problem = problem.code;
   const { body, headers } = problem.answer(request.requestId);
-  response.writeHead(problem.getStatus(), headers);
+  Object.assign(request.answerHeaders, headers);
+  response.writeHead(problem.getStatus());
   response.end(body);
 }

@@ -13,7 +13,7 @@ export const DATA_HEADERS = {
 /** Names and values in turn, which Node sends fastest. */
 export type HeaderList = readonly string[];
 
-export function headerList(headers: Readonly<Record<string, string>>): HeaderList {
+export function headerList(headers: Readonly<Record<string, string>>): string[] {
   const list: string[] = [];
   for (const name in headers) list.push(name, headers[name] ?? '');
   return list;

@@ -7,6 +7,7 @@ import { elapsedMs, momentBefore, momentNow, type Moment } from '../../common/mo
 import { Config } from '../../config.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
+import { headerList } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
@@ -16,11 +17,11 @@ import { WatchOpening } from './watch-opening.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-const HEADERS = {
+const HEADERS = headerList({
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'private, no-store, no-transform',
   'X-Accel-Buffering': 'no',
-};
+});
 
 /** All open streams: opens them, checks them and their keys at intervals, and ends them at shutdown. */
 @Injectable()
