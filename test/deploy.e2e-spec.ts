@@ -257,7 +257,9 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     const make = () =>
       root.db(DATABASE).command({ createUser: 'marketsService', pwd: PASSWORD, roles });
     await root.db(DATABASE).command({ dropUser: 'marketsService' });
-    await until(async () => (await status()) === 503 && !(await isUp()));
+    // The change feed finds out, though nobody asks for anything.
+    await until(async () => !(await isUp()), 5_000);
+    expect(await status()).toBe(503);
     await until(() => errorsLogged('MongoDB refuses us: Authentication failed').length > 0);
     // Each try to log in makes new connections, which are let go again.
     const deadline = performance.now() + 1_000;

@@ -10,7 +10,7 @@ import { momentNow } from '../common/moment.js';
 import { messageOf } from '../common/text.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
-import { isAuthenticationFailure } from '../database/mongo-errors.js';
+import { isAuthenticationFailure, isLoggedOut } from '../database/mongo-errors.js';
 import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
@@ -192,6 +192,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   private failed(error: unknown): void {
     if (endsResumption(error)) this.resumeToken = undefined;
+    // Without requests only the feed finds out.
+    if (isLoggedOut(error)) void this.database.logInAgain();
     this.blindBecause = messageOf(error);
     // Database logs that MongoDB is away, or refuses us.
     if (!this.database.topology.readable || isAuthenticationFailure(error)) return;

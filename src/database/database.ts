@@ -103,7 +103,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   /** Opens new connections, since those that are open stay without a login. */
-  private async logInAgain(): Promise<void> {
+  async logInAgain(): Promise<void> {
     if (this.isLoggingIn || this.closed) return;
     this.isLoggingIn = true;
     this.topology.isRefused = true;
