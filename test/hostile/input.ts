@@ -50,6 +50,7 @@ const UNKNOWN_NAMES: readonly BadQuery[] = [
   ['page=1&amp;take=2', 'amp;take'],
   // More than 20 unknown names are counted, under the query as a whole.
   [manyNames.join('&'), ...manyNames.slice(0, 20), '?'],
+  [manyNames.slice(0, 21).join('&'), ...manyNames.slice(0, 20), '?'],
   [manyNames.slice(0, 20).join('&'), ...manyNames.slice(0, 20)],
   [`${'n&'.repeat(1_100)}take=101`, 'n', 'take'],
 ];
