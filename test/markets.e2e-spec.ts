@@ -769,6 +769,22 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       const endless = await askFor(Array.from({ length: 2_000 }, () => 'gzip').join());
       expect(endless.headers.get('content-encoding')).toBeNull();
     });
+
+    it.each([
+      [1_024, 'gzip'],
+      [1_023, null],
+    ])('compresses a body of %i bytes by %s', async (bytes, expected) => {
+      const [shortest, padded] = [newId(), newId()];
+      await storeAll([aMarket({ fixtureId: shortest, name: '-' })]);
+      const body = await (await askFor('identity', `${LOOKUPS[1].route}/${shortest}`)).text();
+      const name = '-'.repeat(1 + bytes - body.length);
+      await storeAll([aMarket({ fixtureId: padded, name })]);
+
+      const answer = await askFor('gzip', `${LOOKUPS[1].route}/${padded}`);
+
+      expect((await answer.text()).length).toBe(bytes);
+      expect(answer.headers.get('content-encoding')).toBe(expected);
+    });
   });
 });
 
