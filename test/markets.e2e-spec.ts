@@ -770,6 +770,15 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       expect(endless.headers.get('content-encoding')).toBeNull();
     });
 
+    it('keeps a request id of 64 characters, and no longer one', async () => {
+      const [longest, longer] = ['x'.repeat(64), 'x'.repeat(65)];
+      const kept = await service.get(path).set('X-Request-Id', longest);
+      const made = await service.get(path).set('X-Request-Id', longer);
+
+      expect(kept.headers['x-request-id']).toBe(longest);
+      expect(made.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
+    });
+
     it.each([
       [1_024, 'gzip'],
       [1_023, null],
