@@ -120,6 +120,11 @@ it.each(['a b', '300.1.1.1', '[::1]', 'http://host', '-host', 'host:80'])(
   },
 );
 
+it('a port can be the last there is, and none beyond it', () => {
+  expect(loadConfig({ ADMIN_PORT: '65535' })).toMatchObject({ adminPort: 65_535 });
+  expect(() => loadConfig({ ADMIN_PORT: '65536' })).toThrow('ADMIN_PORT must be a whole number');
+});
+
 it.each(['127.0.0.1', '::', 'fe80::1%eth0', 'localhost', 'odds_1.example.com', 'a1'])(
   'HOST can be %s',
   (host) => {
