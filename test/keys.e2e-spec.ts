@@ -17,6 +17,7 @@ import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
+import { parseWholeNumber } from '../src/common/option-values.js';
 import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
 import { keyRecord } from './factories.js';
@@ -227,7 +228,13 @@ describe('a record that others wrote', () => {
     expect(await statusWith(fields)).toMatchObject({ status });
   });
 
-  it.each([-1, 1.5, NaN, Infinity, 1e300, '5', {}, [], true])(
+  it('may have the largest limit that the command takes, which its answers tell', async () => {
+    const rateLimit = parseWholeNumber('9'.repeat(15));
+    const policy = '"default";q=999999999999999;w=60';
+    expect(await statusWith({ rateLimit })).toEqual({ status: 200, policy });
+  });
+
+  it.each([-1, 1.5, NaN, Infinity, 1e15, 1e300, '5', {}, [], true])(
     'with a limit of %p has the default',
     async (rateLimit) => {
       const policy = '"default";q=600;w=60';
