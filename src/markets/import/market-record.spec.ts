@@ -147,6 +147,8 @@ describe('checkRecord', () => {
   it('tells 20 faults of a record, and how many more there are', () => {
     const twenty = Array.from({ length: 20 }, (_runner, i) => ({ ...runner, price: -i }));
     expect(faultsOf({ ...market, runners: twenty })).toHaveLength(20);
+    const oneMore = faultsOf({ ...market, runners: [...twenty, { ...runner, price: -1 }] });
+    expect(oneMore?.slice(20)).toEqual([{ field: '', reason: 'and 1 more' }]);
     const faults = faultsOf({ ...market, runners: Array.from({ length: 400_000 }, () => ({})) });
     expect(faults).toHaveLength(21);
     expect(faults?.at(0)).toEqual({ field: 'runners[0].runnerId', reason: 'is missing' });
