@@ -81,6 +81,14 @@ describe('ChangeHistory', () => {
     expect(since(1_001)).toBeUndefined();
   });
 
+  it('keeps all of the second in which the ten minutes began, whenever it is asked', () => {
+    for (let second = 1_001; second <= 2_000; second += 1) {
+      history.note(key, `s${second}`, at(second));
+      const beginning = new Timestamp({ t: Math.max(second - 600, 1_001), i: 0 });
+      expect(history.since(scope, beginning)).toContain(`s${beginning.t}`);
+    }
+  });
+
   it('keeps what came last, however much of the past is noted after it', () => {
     history.note(key, 'live', at(1_001));
     history.note(key, 'recent', at(980));
