@@ -48,6 +48,9 @@ const UNKNOWN_NAMES: readonly BadQuery[] = [
   ['nope', 'nope'],
   ['a=1&b=2&a=3', 'a', 'b'],
   ['page=1&amp;take=2', 'amp;take'],
+  // Longer names are told of, but not repeated.
+  [`${'x'.repeat(64)}=1`, 'x'.repeat(64)],
+  [`${'x'.repeat(65)}=1`, '(not shown)'],
   // More than 20 unknown names are counted, under the query as a whole.
   [manyNames.join('&'), ...manyNames.slice(0, 20), '?'],
   [manyNames.slice(0, 21).join('&'), ...manyNames.slice(0, 20), '?'],
