@@ -23,3 +23,19 @@ it.each(live.slice(0, 7).map((market) => [market.name, market] as const))(
     }
   },
 );
+
+it('keeps the margin of each line of a market that has several', () => {
+  const { runners = [] } = live.find(({ marketType }) => marketType === 'UNDER_OVER_HT') ?? {};
+  const lines = [...new Set(runners.map(({ line }) => line))];
+  expect(lines).toHaveLength(3);
+  for (let count = 0; count < 200; count += 1) {
+    const moved = withMovedPrices(runners);
+    for (const line of lines) {
+      const [after, before] = [moved, runners].map((all) =>
+        chances(all.filter((runner) => runner.line === line)),
+      );
+      // Prices are rounded to hundredths.
+      expect(Math.abs(Number(after) - Number(before))).toBeLessThan(0.01);
+    }
+  }
+});
