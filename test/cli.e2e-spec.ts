@@ -10,7 +10,7 @@ import { generateKey } from '../src/api-keys/key-form.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { runCli, runShell, startCli, startShell } from './run-cli.js';
+import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
 import { until } from './until.js';
 
 const INDEXES = ['markets.market_identity', 'markets.eventId_page', 'markets.fixtureId_page'];
@@ -203,6 +203,33 @@ describe('a key that nobody sees', () => {
 });
 
 describe('db init', () => {
+  it('does nothing when it is told to end while it connects', async () => {
+    const { port } = new URL(testDatabaseUri());
+    const line = await new Line(Number(port)).listen();
+    line.underWayMs = 400;
+    try {
+      await withDatabase(async (db, _run, { MONGODB_URI = '' }) => {
+        const uri = new URL(MONGODB_URI);
+        uri.port = String(line.port);
+        uri.searchParams.set('directConnection', 'true');
+        const connected = line.connection();
+        const child = startCli(['db', 'init'], { env: { MONGODB_URI: uri.href } });
+        const result = resultOf(child);
+        await connected;
+        child.kill('SIGTERM');
+        line.underWayMs = 0;
+        expect(await result).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: 'error: stopped by SIGTERM\n',
+        });
+        expect(await db.listCollections().toArray()).toEqual([]);
+      });
+    } finally {
+      line.close();
+    }
+  });
+
   it('makes collections, pre-images and indexes, and does not mind to find them', async () => {
     await withDatabase(async (db, run) => {
       for (const round of ['made', 'found']) {

@@ -33,6 +33,11 @@ export abstract class Relay {
     return (this.server.address() as AddressInfo).port;
   }
 
+  /** Resolves when somebody connects. */
+  async connection(): Promise<void> {
+    await once(this.server, 'connection');
+  }
+
   /** Ends all connections. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
