@@ -705,6 +705,8 @@ describe('markets import', () => {
     });
     expect(fromStdin).toMatchObject(wrong);
     expect(await readFile(file, 'utf8')).toBe(content);
+    const missing = join(folder, randomUUID());
+    await expect(runImport([missing, '--rejects', missing])).resolves.toMatchObject(wrong);
   });
 
   it('takes a directory for no empty input', async () => {

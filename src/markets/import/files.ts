@@ -26,7 +26,8 @@ export function totalBytes(files: readonly string[]): number {
 /** Whether a path leads to one of the files, by whatever link or redirection. */
 export function isAmong(path: string, files: readonly string[]): boolean {
   const target = statsOf(path);
-  if (!target?.isFile()) return false;
+  if (!target) return files.includes(path);
+  if (!target.isFile()) return false;
   return files.some((file) => {
     const stats = statsOf(file);
     return stats?.dev === target.dev && stats.ino === target.ino;
