@@ -52,9 +52,9 @@ async function start(): Promise<void> {
     await connected;
     if (config.dbInit) await database.init();
     if (!embedded) return;
-    await prepareDemo(database.connection);
+    const hasDemo = await prepareDemo(database.connection);
     if (config.demoFeed) void moveDemoPrices(database.connection);
-    process.stdout.write(welcome(host, port));
+    process.stdout.write(welcome(host, port, hasDemo));
   } catch (error) {
     // The shutdown has closed what the rest of the start needs.
     if (shutdown?.aborted) return;

@@ -88,7 +88,7 @@ it('begins with all markets or none: a start that fails under way leaves nothing
   });
   await expect(prepareDemo(service.database.connection)).rejects.toThrow('killed');
   expect(await stored()).toEqual([]);
-  await prepareDemo(service.database.connection);
+  expect(await prepareDemo(service.database.connection)).toBe(true);
   expect(await stored()).toEqual(records);
 });
 
@@ -97,7 +97,7 @@ it('puts no demo markets beside those of others', async () => {
   await collection().deleteMany();
   const own = aMarket();
   await store(service.database.connection, own);
-  await prepareDemo(service.database.connection);
+  expect(await prepareDemo(service.database.connection)).toBe(false);
   expect((await stored()).map(({ marketId }) => marketId)).toEqual([own.marketId]);
 });
 

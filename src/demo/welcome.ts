@@ -4,15 +4,16 @@ import { DEMO_KEY } from '../api-keys/demo-key.js';
 /** A service that listens on one of these addresses can be reached as `localhost`. */
 const HERE = new Set(['0.0.0.0', '::', '127.0.0.1', '::1']);
 
-/** What a developer sees after the first start: where to look, and a line that answers with odds. */
-export function welcome(host: string, port: number): string {
+/** What a developer sees after a start: where to look and, with the demo's markets, a line that answers with odds. */
+export function welcome(host: string, port: number, hasDemo: boolean): string {
   const name = HERE.has(host) ? 'localhost' : host;
   const base = `http://${isIPv6(name) ? `[${name}]` : name}:${port}`;
+  const lookup = `${base}/v1/markets/market/fixture/demo-fixture-1?marketMoment=live&take=2`;
+  const tryIt = `  Try it      curl -H 'X-API-Key: ${DEMO_KEY}' '${lookup}'\n`;
   return `
   Live board  ${base}/docs/live
   Swagger UI  ${base}/docs
   Demo key    ${DEMO_KEY}
-  Try it      curl -H 'X-API-Key: ${DEMO_KEY}' '${base}/v1/markets/market/fixture/demo-fixture-1?marketMoment=live&take=2'
-
+${hasDemo ? tryIt : ''}
 `;
 }
