@@ -44,7 +44,7 @@ export class Admission {
       this.refuse(request, response);
     } else {
       this.queue.push([request, response]);
-      this.deadline ??= setTimeout(this.refuseLate, this.limits.longestWaitMs);
+      this.deadline ??= setTimeout(this.refuseLate, this.limits.longestWaitMs).unref();
     }
   }
 
@@ -79,6 +79,6 @@ export class Admission {
     const late = this.queue.slice(0, queueMin).filter(([{ startedAt }]) => startedAt <= lateBefore);
     for (const waiting of this.queue.splice(0, late.length)) this.refuse(...waiting);
     const [first] = this.queue;
-    this.deadline = first && setTimeout(this.refuseLate, first[0].startedAt - lateBefore);
+    this.deadline = first && setTimeout(this.refuseLate, first[0].startedAt - lateBefore).unref();
   };
 }
