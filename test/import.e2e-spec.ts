@@ -706,7 +706,9 @@ describe('markets import', () => {
     expect(fromStdin).toMatchObject(wrong);
     expect(await readFile(file, 'utf8')).toBe(content);
     const missing = join(folder, randomUUID());
+    const otherwise = missing.replace(folder, `${folder}/.`);
     await expect(runImport([missing, '--rejects', missing])).resolves.toMatchObject(wrong);
+    await expect(runImport([missing, '--rejects', otherwise])).resolves.toMatchObject(wrong);
   });
 
   it('takes a directory for no empty input', async () => {

@@ -8,6 +8,7 @@ import {
   type BigIntStats,
 } from 'node:fs';
 import { Socket } from 'node:net';
+import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { isatty, ReadStream } from 'node:tty';
 
@@ -26,7 +27,7 @@ export function totalBytes(files: readonly string[]): number {
 /** Whether a path leads to one of the files, by whatever link or redirection. */
 export function isAmong(path: string, files: readonly string[]): boolean {
   const target = statsOf(path);
-  if (!target) return files.includes(path);
+  if (!target) return files.some((file) => resolve(file) === resolve(path));
   if (!target.isFile()) return false;
   return files.some((file) => {
     const stats = statsOf(file);
