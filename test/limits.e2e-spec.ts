@@ -227,6 +227,19 @@ describe('a request that costs more than one', () => {
     expect((await limitOf(ask(key))).limit).toBe('"default";r=2;t=60');
   });
 
+  it('tells its limit once where it is refused', async () => {
+    const key = await newKey(3);
+    const ids = Array.from({ length: 20 }, (_, index) => `eventId=event-${index}`);
+    const path = `/v1/markets/changes?${ids.join('&')}`;
+    expect((await ask(key, path)).status).toBe(200);
+    expect(await limitOf(ask(key, path))).toEqual({
+      status: 429,
+      policy: '"default";q=3;w=60',
+      limit: '"default";r=1;t=60',
+      retryAfter: '60',
+    });
+  });
+
   it('takes all that is left from a key whose whole limit is below it', async () => {
     const key = await newKey(3);
     await ask(key);

@@ -36,6 +36,7 @@ export function sendProblem(request: ApiRequest, response: Response, problem: Pr
   }
   request.problem = problem.code;
   const { body, headers } = problem.answer(request.requestId);
+  // The limit headers of a refusal replace those that were set when the request was let in.
   Object.assign(request.answerHeaders, headers);
   response.writeHead(problem.getStatus());
   response.end(body);
