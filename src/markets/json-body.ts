@@ -1,17 +1,11 @@
-import { promisify } from 'node:util';
 import {
-  brotliCompress,
   brotliCompressSync,
   constants,
   createBrotliCompress,
   createGzip,
-  gzip,
   gzipSync,
 } from 'node:zlib';
 import { ownBuffer } from './own-buffer.js';
-
-/** Smaller bodies are compressed at once, within 0.2 ms: handing them to another thread and back costs as much. */
-const AT_ONCE_BYTES = 64 * 1024;
 
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } };
 const GZIP = { level: 1 };
@@ -19,13 +13,11 @@ const GZIP = { level: 1 };
 /** Fast levels: most answers change before the bytes that a slow level saves would pay for it. */
 export const compressors = {
   br: {
-    atOnce: (body: Buffer) => brotliCompressSync(body, BROTLI),
-    later: (body: Buffer) => promisify(brotliCompress)(body, BROTLI),
+    whole: (body: Buffer) => brotliCompressSync(body, BROTLI),
     pieceByPiece: () => createBrotliCompress(BROTLI),
   },
   gzip: {
-    atOnce: (body: Buffer) => gzipSync(body, GZIP),
-    later: (body: Buffer) => promisify(gzip)(body, GZIP),
+    whole: (body: Buffer) => gzipSync(body, GZIP),
     pieceByPiece: () => createGzip(GZIP),
   },
 };
@@ -39,7 +31,7 @@ export function lengthOf(parts: readonly Buffer[]): number {
 
 /** The finished body of an answer. */
 export class JsonBody {
-  private readonly compressed = new Map<Compression, Buffer | Promise<Buffer>>();
+  private readonly compressed = new Map<Compression, Buffer>();
   private compressedBytes = 0;
 
   /** In bytes, not compressed. */
@@ -61,23 +53,12 @@ export class JsonBody {
     return this.length + this.compressedBytes;
   }
 
-  /** The body compressed, at once if that was done before. */
-  compress(by: Compression): Buffer | Promise<Buffer> {
-    return this.compressed.get(by) ?? this.begin(by);
-  }
-
-  private begin(by: Compression): Buffer | Promise<Buffer> {
-    const { atOnce, later } = compressors[by];
-    if (this.length <= AT_ONCE_BYTES) return this.keep(by, atOnce(this.body));
-    const form = later(this.body).then((done) => this.keep(by, done));
-    this.compressed.set(by, form);
-    form.catch(() => this.compressed.delete(by));
-    return form;
-  }
-
-  private keep(by: Compression, done: Buffer): Buffer {
+  /** The body compressed, as it was made the first time. */
+  compress(by: Compression): Buffer {
+    const known = this.compressed.get(by);
+    if (known) return known;
     // The buffer that zlib returns takes 16 kB, however little is in it.
-    const form = ownBuffer(done);
+    const form = ownBuffer(compressors[by].whole(this.body));
     this.compressed.set(by, form);
     this.compressedBytes += form.length;
     return form;

@@ -69,7 +69,7 @@ export class ShortWay {
     try {
       void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
-      sendAnswer(request, response, answer)?.catch(() => response.destroy());
+      sendAnswer(request, response, answer);
     } catch (error) {
       if (error instanceof Problem) sendProblem(request, response, error);
       else response.destroy();
