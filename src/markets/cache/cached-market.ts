@@ -1,5 +1,4 @@
 import type { Timestamp } from 'mongodb';
-import { isDeepStrictEqual } from 'node:util';
 import { filteredOf } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { orderedKey } from './id-order.js';
@@ -33,13 +32,6 @@ export function cachedMarketOf(
   const filtered = filteredOf(stored);
   const json = marketJson(stored);
   return { key, json, filtered, filteredSince: asOf, bytes: OVERHEAD_BYTES + textBytes(json) };
-}
-
-/** The market after a change: if its filtered fields are the same, it keeps them, and `filteredSince`. */
-export function afterChange(now: CachedMarket, before: CachedMarket | undefined): CachedMarket {
-  if (!before || !isDeepStrictEqual(now.filtered, before.filtered)) return now;
-  const { filtered, filteredSince } = before;
-  return { ...now, filtered, filteredSince };
 }
 
 /** V8 takes one byte for each character of a text that is all Latin-1, else two. */

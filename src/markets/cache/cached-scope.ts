@@ -1,9 +1,10 @@
 import type { Timestamp } from 'mongodb';
+import { isDeepStrictEqual } from 'node:util';
 import { Answer } from '../answer.js';
 import { conditionsKey, conditionsOf, meets, type Conditions } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
-import { afterChange, type CachedMarket } from './cached-market.js';
+import type { CachedMarket } from './cached-market.js';
 import { compareKeys } from './id-order.js';
 
 /** What an answer or a body takes beside its text. */
@@ -93,11 +94,14 @@ export class CachedScope {
 
   put(market: CachedMarket): void {
     const { index, found } = this.find(market.key);
-    const now = afterChange(market, found);
-    if (found && now.filtered === found.filtered) this.forgetAnswersWith(found);
-    else this.forgetAnswers();
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
-    this.markets.splice(index, found ? 1 : 0, now);
+    if (found && isDeepStrictEqual(market.filtered, found.filtered)) {
+      this.forgetAnswersWith(found);
+      this.markets[index] = { ...market, filteredSince: found.filteredSince };
+    } else {
+      this.forgetAnswers();
+      this.markets.splice(index, found ? 1 : 0, market);
+    }
   }
 
   remove(marketKey: string): void {
