@@ -59,14 +59,16 @@ export class ShortWay {
   answer(request: ApiRequest, response: Response): boolean {
     const { target, key: queryKey } = withoutKey(request.url);
     const known = this.known.get(target);
-    if (!known || !isPlain(request)) return false;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!known || !isRead || request.fromOperator) return false;
     const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
     const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
     const answer = apiKey && this.cache.recall(known.scope, known.query);
     if (!answer) return false;
-    request.route = known.route;
-    request.apiKey = apiKey;
     try {
+      checkProtocol(request);
+      request.route = known.route;
+      request.apiKey = apiKey;
       void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
       sendAnswer(request, response, answer);
@@ -83,17 +85,6 @@ export class ShortWay {
   ): string | undefined {
     if (inHeader === undefined) return this.config.authAllowQueryKey ? inQuery : undefined;
     return inQuery === undefined && typeof inHeader === 'string' ? inHeader : undefined;
-  }
-}
-
-function isPlain(request: ApiRequest): boolean {
-  const { fromOperator, method } = request;
-  if (fromOperator || (method !== 'GET' && method !== 'HEAD')) return false;
-  try {
-    checkProtocol(request);
-    return true;
-  } catch {
-    return false;
   }
 }
 
