@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
@@ -7,16 +8,16 @@ import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
 import { NO_MARKETS, StoredPages, type Lookup, type StoredPage } from './stored-pages.js';
 
-interface WaitingLookup extends Lookup {
-  readonly resolve: (page: StoredPage) => void;
-  readonly reject: (error: unknown) => void;
+/** A command that takes in look-ups until this turn of the event loop ends, and their pages in the same order. */
+interface NextCommand {
+  readonly lookups: Lookup[];
+  readonly pages: Promise<readonly StoredPage[]>;
 }
 
 /** Look-ups in one command. With more, MongoDB and the service wait for one another in turns. */
 const TOGETHER_MAX = 4;
 
-/** How a shared command can fail where one for each look-up, with more time, may not. */
-const ASK_ALONE_AFTER = new Set(['database_timeout', 'database_unavailable']);
+const { markets: ALONE_MS, pagesTogether: TOGETHER_MS } = READ_BUDGET_MS;
 
 /** After a shared command that failed, each look-up has a command of its own for a while. */
 const APART_FOR_MS = 1_000;
@@ -27,52 +28,42 @@ const APART_FOR_MS = 1_000;
  */
 @Injectable()
 export class PageReader {
-  private readonly pages = new StoredPages(this.database);
-  private waiting: WaitingLookup[] = [];
+  private readonly stored = new StoredPages(this.database);
+  private next: NextCommand | undefined;
   private apartUntil = -Infinity;
 
   constructor(private readonly database: Database) {}
 
   /** @throws Problem when MongoDB can't answer (in time) */
-  read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
-    const match = { $match: { ...conditionsOf(query), ...scope } };
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ match, query, resolve, reject });
-      if (this.waiting.length === 1) setImmediate(() => this.sendWaiting());
-    });
-  }
-
-  private sendWaiting(): void {
-    const { waiting } = this;
-    this.waiting = [];
+  async read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
+    const lookup = { match: { $match: { ...conditionsOf(query), ...scope } }, query };
+    this.next ??= this.begin();
+    const { lookups, pages } = this.next;
+    const index = lookups.push(lookup) - 1;
     const isShared = this.database.topology.hasSnapshots && performance.now() >= this.apartUntil;
-    const together = isShared ? TOGETHER_MAX : 1;
-    for (let first = 0; first < waiting.length; first += together) {
-      const lookups = waiting.slice(first, first + together);
-      const { markets, pagesTogether } = READ_BUDGET_MS;
-      void this.send(lookups, lookups.length === 1 ? markets : pagesTogether);
-    }
-  }
-
-  private async send(lookups: readonly WaitingLookup[], budgetMs: number): Promise<void> {
+    if (!isShared || lookups.length === TOGETHER_MAX) this.next = undefined;
     try {
-      const pages = await this.database.read(budgetMs, (attempt) =>
-        this.pages.read(lookups, attempt),
-      );
-      lookups.forEach(({ resolve }, index) => resolve(pages[index] ?? NO_MARKETS));
+      return (await pages)[index] ?? NO_MARKETS;
     } catch (error) {
-      if (lookups.length === 1 || !isWorthAskingAlone(error)) {
-        for (const { reject } of lookups) reject(error);
-        return;
-      }
-      // Each is read again alone, so that a slow look-up makes no other one fail.
+      const mayPass = error instanceof Problem && error.code !== 'overloaded';
+      if (lookups.length === 1 || !mayPass) throw error;
+      // Each is read again alone, with more time, so that a slow look-up makes no other one fail.
       this.apartUntil = performance.now() + APART_FOR_MS;
-      const timeLeft = READ_BUDGET_MS.markets - budgetMs;
-      for (const lookup of lookups) void this.send([lookup], timeLeft);
+      const [page = NO_MARKETS] = await this.send([lookup], ALONE_MS - TOGETHER_MS);
+      return page;
     }
   }
-}
 
-function isWorthAskingAlone(error: unknown): boolean {
-  return error instanceof Problem && ASK_ALONE_AFTER.has(error.code);
+  private begin(): NextCommand {
+    const lookups: Lookup[] = [];
+    const pages = setImmediate().then(() => {
+      this.next = undefined;
+      return this.send(lookups, lookups.length === 1 ? ALONE_MS : TOGETHER_MS);
+    });
+    return { lookups, pages };
+  }
+
+  private send(lookups: readonly Lookup[], budgetMs: number): Promise<readonly StoredPage[]> {
+    return this.database.read(budgetMs, (attempt) => this.stored.read(lookups, attempt));
+  }
 }
