@@ -4,7 +4,7 @@ import { collectGarbage } from '../../test/collect-garbage.js';
 import { conditionsKey, conditionsOf, filteredOf, meets } from './market.filters.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
-import { listParameters } from '../http/input/parameter.js';
+import { listParameters } from '../http/input/parameters.js';
 
 describe('conditionsOf', () => {
   it('has nothing to ask of a query without filters', () => {

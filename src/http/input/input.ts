@@ -3,7 +3,7 @@ import { ApiHeader, ApiParam, ApiQuery } from '@nestjs/swagger';
 import type { ApiRequest, RawQuery } from '../api-request.js';
 import type { RequestFault } from '../problem-body.dto.js';
 import { Problem } from '../problem.js';
-import { listParameters, type Parameter } from './parameter.js';
+import { listParameters, type Parameter } from './parameters.js';
 import { readInput } from './read-input.js';
 
 /** Its constructor may take the query as it was sent. */
@@ -28,7 +28,7 @@ export function Input(): ParameterDecorator {
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
     const defaults: Record<string, unknown> = { ...new type() };
     for (const parameter of listParameters(type)) {
-      const options = documentation(parameter, defaults[parameter.property]);
+      const options = documentation(parameter, defaults[parameter.name]);
       DOCUMENT[parameter.in](options)(target, key, descriptor);
     }
     fromRequest(type)(target, key, index);

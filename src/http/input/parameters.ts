@@ -1,9 +1,42 @@
 import { isIn, max, min } from 'class-validator';
 import { ID_PATTERN, ID_RULE, isId } from './id-rule.js';
-import { declare, type Parameter, type Rule } from './parameter.js';
+
+/** Judges the values of a parameter: says what each must be, if one is not. */
+type Rule = (values: readonly unknown[]) => string | undefined;
+
+/** One parameter of a request: where it is, how it is documented, how its text becomes a value, and what that must be. */
+export interface Parameter {
+  /** Also that of the property of the input class. */
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly description: string;
+  readonly example?: unknown;
+  /** JSON Schema of a value. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** How often it may be given, each time with another value; unset: once. */
+  readonly maxItems?: number;
+  /** Makes the value that the rule judges; unset: the text is the value. */
+  readonly convert?: (text: string) => unknown;
+  readonly rule: Rule;
+}
+
+const PARAMETERS = Symbol('parameters');
+
+/** The parameters that an input class takes, inherited ones first. */
+export function listParameters(type: object): readonly Parameter[] {
+  return (Reflect.getMetadata(PARAMETERS, type) ?? []) as readonly Parameter[];
+}
+
+/** Declares a property of an input class to be a parameter of that name. */
+function declare(parameter: Omit<Parameter, 'name'>): PropertyDecorator {
+  return (target, key) => {
+    const all = [...listParameters(target.constructor), { name: String(key), ...parameter }];
+    Reflect.defineMetadata(PARAMETERS, all, target.constructor);
+  };
+}
 
 type Documented = Pick<Parameter, 'description' | 'example'>;
-type Text = Documented & Partial<Pick<Parameter, 'name' | 'maxItems' | 'rule'>>;
+type Text = Documented & Partial<Pick<Parameter, 'maxItems' | 'rule'>>;
 
 /** The rule that every value passes a check; the message says what it must be. */
 export function every(check: (value: unknown) => boolean, message: string): Rule {

@@ -2,7 +2,7 @@ import type { ApiRequest } from '../api-request.js';
 import { API_KEY_QUERY, mayHoldKey } from '../credentials.js';
 import type { RequestFault } from '../problem-body.dto.js';
 import { isBroken, pathOf } from '../raw-query.js';
-import type { Parameter } from './parameter.js';
+import type { Parameter } from './parameters.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
 const SHOWN_NAME = /^[^%\p{C}]{0,64}$/u;
@@ -18,20 +18,20 @@ const QUERY = '?';
 /** What was sent under one name; undefined stands for what can't be decoded. */
 type Texts = readonly (string | undefined)[];
 
-/** The values that parameters have in a request, by property, and every fault of one. */
+/** The values that parameters have in a request, by name, and every fault of one. */
 export function readInput(request: ApiRequest, parameters: readonly Parameter[]) {
   const values: Record<string, unknown> = {};
   const faults: RequestFault[] = [];
   const unread = groupByName(request);
   const allowed: string[] = [];
   for (const parameter of parameters) {
-    const { in: where, name, property, maxItems, convert = String, rule } = parameter;
+    const { in: where, name, maxItems, convert = String, rule } = parameter;
     const texts =
       where === 'query' ? (unread.get(name) ?? []) : textsOutsideQuery(request, parameter);
     const converted = texts.map((text) => convert(String(text)));
     const detail = faultOf(texts, maxItems) ?? rule(converted);
     if (detail) faults.push({ in: where, name, detail });
-    else if (texts.length > 0) values[property] = maxItems ? converted : converted[0];
+    else if (texts.length > 0) values[name] = maxItems ? converted : converted[0];
     if (where !== 'query') continue;
     allowed.push(name);
     unread.delete(name);

@@ -66,9 +66,8 @@ export class StreamQuery extends WatchQuery {
   readonly conflateMs: number = 0;
 
   @HeaderText({
-    name: 'Last-Event-ID',
     description: `As \`since\`, and wins over it; browsers send it by themselves: ${CURSOR}.`,
     rule: isCursor,
   })
-  readonly lastEventId?: string;
+  readonly 'Last-Event-ID'?: string;
 }

@@ -16,7 +16,7 @@ const faultsOf = (query: string, headers = {}) =>
   readAs(StreamQuery, query, headers).faults?.map((fault) => `${fault.in} ${fault.name}`);
 
 const idOf = (headers: Record<string, string>) =>
-  readAs(StreamQuery, 'eventId=a', headers).input?.lastEventId;
+  readAs(StreamQuery, 'eventId=a', headers).input?.['Last-Event-ID'];
 
 describe('WatchQuery', () => {
   it('lists the ids in the order of the query, both names together', () => {

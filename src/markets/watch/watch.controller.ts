@@ -78,7 +78,7 @@ export class WatchController {
     @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const { since, lastEventId, conflateMs } = query;
+    const { since, 'Last-Event-ID': lastEventId, conflateMs } = query;
     const question = await this.accept(request, query, lastEventId ?? since);
     await this.streams.open(request, response, question, conflateMs);
   }
