@@ -8,14 +8,12 @@ const RATE_SHARE_MIN = 0.8;
 
 /** How many requests may wait: as many as are served in time at the present rate. Times in monotonic milliseconds. */
 export class QueueLimit {
-  private limit: number;
   private periodBegan = 0;
   private served = 0;
-  private rate = 0;
+  /** How many are served in a millisecond; unknown until a queue has lasted for a period. */
+  private rate: number | undefined;
 
-  constructor(private readonly limits: HttpLimits) {
-    this.limit = limits.queueMax;
-  }
+  constructor(private readonly limits: HttpLimits) {}
 
   countServed(): void {
     this.served += 1;
@@ -23,19 +21,15 @@ export class QueueLimit {
 
   /** @param length how many wait now */
   at(now: number, length: number): number {
-    const { queueMin, queueMax, servedWithinMs } = this.limits;
     const elapsed = now - this.periodBegan;
-    if (length === 0) {
-      this.rate = 0;
-      this.limit = queueMax;
-    } else if (elapsed >= PERIOD_MS) {
-      this.rate = Math.max(this.served / elapsed, this.rate * RATE_SHARE_MIN);
-      this.limit = Math.min(Math.max(queueMin, this.rate * servedWithinMs), queueMax);
-    } else {
-      return this.limit;
+    if (length === 0 || elapsed >= PERIOD_MS) {
+      const rate = Math.max(this.served / elapsed, (this.rate ?? 0) * RATE_SHARE_MIN);
+      this.rate = length === 0 ? undefined : rate;
+      this.periodBegan = now;
+      this.served = 0;
     }
-    this.periodBegan = now;
-    this.served = 0;
-    return this.limit;
+    const { queueMin, queueMax, servedWithinMs } = this.limits;
+    const inTime = this.rate === undefined ? queueMax : this.rate * servedWithinMs;
+    return Math.min(Math.max(queueMin, inTime), queueMax);
   }
 }
