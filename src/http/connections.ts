@@ -25,29 +25,30 @@ export const cutUnread = new WeakSet<Socket>();
  * Closing idle connections spares those whose answer is still being read, and those with a request that has begun.
  */
 export function watchConnections(server: Server, unreadMs: number): void {
-  /** Bytes that the client took and when that last changed, and bytes that had come with its last request. */
-  const read = new Map<HttpSocket, { sent: number; at: number; came: number }>();
+  /** Bytes that were sent and when that last changed, and bytes that had been received with the last request. */
+  const connections = new Map<HttpSocket, { sent: number; sentAt: number; received: number }>();
   server.on('connection', (socket: Socket) => {
-    read.set(socket, { sent: 0, at: performance.now(), came: 0 });
-    socket.once('close', () => read.delete(socket));
+    connections.set(socket, { sent: 0, sentAt: performance.now(), received: 0 });
+    socket.once('close', () => connections.delete(socket));
   });
   server.on('request', ({ socket }) => {
-    const last = read.get(socket);
-    if (last) last.came = socket.bytesRead;
+    const last = connections.get(socket);
+    if (last) last.received = socket.bytesRead;
   });
   const closeIdle = () => {
-    for (const [socket, { came }] of read)
-      if (!socket._httpMessage && socket.bytesRead === came) socket.destroy();
+    for (const [socket, { received }] of connections)
+      if (!socket._httpMessage && socket.bytesRead === received) socket.destroy();
   };
   // For Node a connection is idle as soon as its answer is written, although its client may still be reading it, and
   // when it has just been made.
   server.closeIdleConnections = () => void setTimeout(closeIdle, FIRST_REQUEST_MS);
   const check = () => {
     const now = performance.now();
-    for (const [socket, last] of read) {
+    for (const [socket, last] of connections) {
       const sent = sentOn(socket);
-      if (socket.writableLength === 0 || sent !== last.sent) Object.assign(last, { sent, at: now });
-      else if (now - last.at >= unreadMs) cutUnread.add(socket.destroy());
+      if (socket.writableLength === 0 || sent !== last.sent)
+        Object.assign(last, { sent, sentAt: now });
+      else if (now - last.sentAt >= unreadMs) cutUnread.add(socket.destroy());
     }
   };
   server.once('listening', () => {
@@ -56,7 +57,7 @@ export function watchConnections(server: Server, unreadMs: number): void {
   });
 }
 
-/** Bytes that the system took. */
+/** Bytes that the system took from us: it takes more as the client reads. */
 function sentOn(socket: HttpSocket): number {
   return socket.bytesWritten - (socket._handle?.writeQueueSize ?? 0);
 }

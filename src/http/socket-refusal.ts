@@ -24,7 +24,7 @@ export class SocketRefusals {
   /** @param code of Node's HTTP parser or server */
   unreadable(code: string | undefined, socket: HttpSocket): void {
     if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
-      this.refuse(socket, unreadable(code));
+      this.refuse(socket, problemOf(code));
       return;
     }
     this.late.push(socket);
@@ -75,7 +75,7 @@ export class SocketRefusals {
 }
 
 /** @param code of Node's HTTP parser */
-function unreadable(code = ''): Problem {
+function problemOf(code = ''): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') return refusedByParser(431);
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return refusedByParser(413);
   return new Problem('invalid_request', 'The request is not valid HTTP/1.1.');
