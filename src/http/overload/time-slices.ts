@@ -33,7 +33,7 @@ export class TimeSlices {
     this.endsAt = 0;
   }
 
-  /** Whether the present slice has time left; before its work begins, whether the reading of sockets has. */
+  /** Whether work may be done now: until the slice ends; before it begins, for `SLICE_MS` while the sockets are read. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
   }

@@ -16,7 +16,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** Every change after it is noted. Of scopes that were not in memory at `unknownAt`, only changes after that are. */
+  /** Every change after it is noted; of scopes that were not in memory at `unknownAt`, every change after that. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;
