@@ -11,7 +11,7 @@ import { MarketsModule } from './markets/markets.module.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
-/** The service. What every request meets stands here, in its order, so that no test can forget it. */
+/** The service. The guard and the filter of all routes are declared here, so that tests have them, too. */
 @Module({})
 export class AppModule {
   static with(config: Config, metrics: Metrics): DynamicModule {

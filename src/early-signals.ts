@@ -2,13 +2,16 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 type SignalHandler = (signal: NodeJS.Signals) => void;
 
-/** The first process of a container ignores signals without a handler: this one ends it until the server has its own. */
+/**
+ * Ends the process until the server has a handler of its own. The first process of a container would ignore signals
+ * without one.
+ */
 let handler: SignalHandler = () => process.exit(0);
 
-// Never taken off: a signal that came, but was not told yet, would be lost with its listener.
+// Never removed: a signal that has come, but is not delivered yet, would be lost with its listener.
 for (const signal of SIGNALS) process.on(signal, () => handler(signal));
 
-/** From now on, signals are for this handler, those too that came before and were not told yet. */
+/** From now on this handler is called, also for a signal that has come already but is not delivered yet. */
 export function handleSignals(next: SignalHandler): void {
   handler = next;
 }

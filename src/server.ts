@@ -63,7 +63,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** What to mend where it can't listen, by the system's code. */
+/** What to change when the server can't listen, by the error code of the system. */
 const MENDS: Readonly<Record<string, string>> = {
   EADDRINUSE: ' (another program has this port: set another PORT or ADMIN_PORT)',
   EADDRNOTAVAIL: ' (this machine has no such address: set another HOST)',

@@ -11,7 +11,7 @@ import { ReadinessService } from './health/readiness.service.js';
 /** How long the listener stays open after the signal, so that proxies can look elsewhere. Milliseconds. */
 const STILL_LISTENING_MS = 2_000;
 
-/** How long what has come is taken at most: some clients never stop connecting. Milliseconds. */
+/** How long waiting connections are accepted at most: some clients never stop connecting. Milliseconds. */
 const TAKES_MS = 500;
 
 /** Requests without an answer by then are cut off, well before an orchestrator kills. Milliseconds. */
@@ -58,8 +58,8 @@ async function shutDown(app: NestExpressApplication): Promise<void> {
 }
 
 /**
- * Takes the connections and requests that the system has for us, which would be reset by closing: until a turn of the
- * event loop finds nothing to do.
+ * Accepts the connections and reads the requests that wait in the system, since a close would reset them. None wait any
+ * more when a turn of the event loop has no event.
  */
 async function takeWhatHasCome(): Promise<void> {
   const until = performance.now() + TAKES_MS;

@@ -26,7 +26,7 @@ const RATE_LIMIT = {
   ),
 };
 
-/** Adds what holds for every operation: answers of the HTTP parser, headers, and what must be given first. */
+/** Adds what every operation has: answers of the HTTP parser and headers. The parameter of the path comes first. */
 export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;

@@ -26,7 +26,7 @@ interface EmbeddedOptions {
   readonly shared: boolean;
   /** Ends the wait for others. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a mongod on the data path that does not answer: one of ours starts or ends. Milliseconds. */
+  /** How long to wait for a mongod that has the data path, but does not answer: it may start or end. Milliseconds. */
   readonly unknownUserMs?: number;
 }
 

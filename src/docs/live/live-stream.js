@@ -41,7 +41,7 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
         silence = setTimeout(() => line.abort(), SILENCE_MS);
         const { event: name, id, data, retry } = event;
         if (retry) retryMs = Number(retry);
-        // Changes without an id are of no state to go on from.
+        // `changes` without an id are a part of a snapshot: a stream that is cut there begins anew.
         if (id || name === 'changes') cursor = id;
         if (data) onEvent(name, data);
         const reason = name === 'end' && data.reason;

@@ -20,7 +20,7 @@ const namesIds = given.has('fixtureId') || given.has('eventId');
 for (const name of ['fixtureId', 'eventId']) {
   if (namesIds) form[name].value = given.getAll(name).join('\n');
 }
-// Of all moments a link names none.
+// A link to ids of all moments has no `marketMoment`.
 if (namesIds || given.has('marketMoment')) {
   form.marketMoment.value = given.get('marketMoment') ?? '';
 }

@@ -4,7 +4,7 @@ import type { ImportEntry } from './batch-tally.js';
 const BATCH_RECORDS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Gathers records into batches: one is written while the next is gathered, and no third one is taken in. */
+/** Writes records in batches. While one is written the next is gathered; when that is full, `add` waits. */
 export class BatchWriter {
   private batch: ImportEntry[] = [];
   private bytes = 0;

@@ -1,10 +1,10 @@
 /** The bytes of a file, piece by piece. */
 export type Chunks = AsyncGenerator<Buffer, void>;
 
-/** Bytes that decide what the content is. */
+/** The longest mark at the beginning of a file is the byte order mark of UTF-8; that of gzip has two bytes. */
 const HEAD_BYTES = 3;
 
-/** Lets `read` decide by the first bytes how to read the whole: by three at least, unless there are fewer. */
+/** Lets `read` see the first bytes, three if there are so many, before it reads the whole, these bytes included. */
 export async function* readByHead(
   chunks: Chunks,
   read: (head: Buffer, whole: Chunks) => Chunks,

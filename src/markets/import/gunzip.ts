@@ -7,7 +7,7 @@ import { readUntil } from './read-until.js';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 
-/** A chunk is taken when the one before is unpacked, so that a failure of the input finds nothing under way. */
+/** No chunk waits in front of zlib: if reading the input fails, all before the failure is unpacked already. */
 const CHUNK_BY_CHUNK: ZlibOptions & TransformOptions = { writableHighWaterMark: 1 };
 
 /** The same bytes, unpacked if they are gzip. If the gzip data is cut, all before the cut is given. */

@@ -26,8 +26,8 @@ export function identityKey(market: Fields): string {
 }
 
 /**
- * Plans what the records of one market change, the last of which holds. Undefined when that one is stored already:
- * nothing is written then, and none of them counts as a change.
+ * Plans what the records of one market change; the last of them is what will be stored. Undefined when that is stored
+ * already: nothing is written then, and none of them counts as a change.
  */
 export function planMarket(
   records: readonly MarketRecord[],

@@ -9,7 +9,7 @@ export interface RawRecord {
   readonly bytes: Buffer | undefined;
 }
 
-/** The input is not what it must be, beyond a single record. */
+/** The input can't be read on: more is wrong than a single record. */
 export class InputFault extends Error {}
 
 export const LF = 0x0a;

@@ -8,7 +8,7 @@ import { InputFault, isSpace, LF, LONGEST_RECORD_BYTES, type RawRecord } from '.
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** A byte order mark of UTF-16, or none before JSON: that begins with ASCII, so one of the first two bytes is zero. */
+/** JSON in UTF-16 begins with a byte order mark, or with a character of ASCII: one of its two bytes is zero. */
 const UTF_16 = /^(?:\xff\xfe|\xfe\xff|\0[^\0]|[^\0]\0)/;
 
 /**
