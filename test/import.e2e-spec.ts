@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { BSONRegExp, Double, MongoClient, type Collection, type Db } from 'mongodb';
+import { BSONRegExp, Double, Long, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
 import type { BatchTally, ImportEntry } from '../src/markets/import/batch-tally.js';
@@ -500,6 +500,20 @@ describe('markets import', () => {
     }
   });
 
+  it('makes no second market of one that others change as well, though no index forbids it', async () => {
+    const unindexed = db.collection('unindexed');
+    const record = aRecord();
+    const _id = Long.MAX_VALUE;
+    await unindexed.insertOne({ ...record, _id: _id as never });
+    const importer = new MarketWriter(unindexed, false);
+    const write = () => importer.write(entriesOf([{ ...record, name: 'Other' }]));
+
+    const atOnce = await Promise.all([write(), write()]);
+
+    expect(sumOf(atOnce)).toEqual(counted({ updated: 1, unchanged: 1 }));
+    expect(await unindexed.find().toArray()).toMatchObject([{ _id, name: 'Other' }]);
+  });
+
   it('takes out of a stored market what its record lacks, once', async () => {
     const importer = new MarketWriter(markets, false);
     const whole = entriesOf([aRecord()]);
@@ -609,22 +623,26 @@ describe('markets import', () => {
     });
 
     it('finds out what somebody else makes of stored markets', async () => {
-      const ids = ['alone', 'same', 'other', 'gone'];
+      const ids = ['alone', 'same', 'other', 'gone', 'moved'];
       const record = aRecord();
       const records = (name: string) => ids.map((marketId) => ({ ...record, marketId, name }));
       await importHere(collection, ...records('before'));
       const theirs = new Date(0);
       const result = await importWhile('hangDuringBatchUpdate', records('new'), async () => {
-        const write = (marketId: string, name: string) =>
-          collection.findOneAndUpdate({ marketId }, { $set: { name, updatedAt: theirs } });
-        await write('same', 'new');
-        await write('other', 'theirs');
+        const write = (marketId: string, change: object) =>
+          collection.findOneAndUpdate({ marketId }, { $set: change });
+        await write('same', { name: 'new', updatedAt: theirs });
+        await write('other', { name: 'theirs', updatedAt: theirs });
         await collection.deleteOne({ marketId: 'gone' });
+        await write('moved', { marketId: 'elsewhere' });
       });
-      const report = counts({ read: 4, inserted: 1, updated: 2, unchanged: 1 });
+      const report = counts({ read: 5, inserted: 2, updated: 2, unchanged: 1 });
       expect(result).toMatchObject({ code: 0, report });
       const stored = await collection.find().toArray();
-      expect(stored.map(({ name }) => name)).toEqual(['new', 'new', 'new', 'new']);
+      const names = stored.map(({ marketId, name }) => `${marketId}: ${name}`);
+      expect(names.toSorted()).toEqual(
+        [...ids.map((id) => `${id}: new`), 'elsewhere: before'].toSorted(),
+      );
       const untouched = stored.filter(({ updatedAt }) => updatedAt.getTime() === theirs.getTime());
       expect(untouched.map(({ marketId }) => marketId)).toEqual(['same']);
     });
