@@ -4,11 +4,11 @@ import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { ChangeFeedModule } from './change-feed/change-feed.module.js';
 import { ProblemFilter } from './http/problem.filter.js';
-import type { Config } from './config.js';
+import { Config } from './config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
-import type { Metrics } from './telemetry/metrics.js';
+import { Metrics } from './telemetry/metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** The service. The guard and the filter of all routes are declared here, so that tests have them, too. */
@@ -17,18 +17,23 @@ export class AppModule {
   static with(config: Config, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
+      // Settings and metrics are for every module.
+      global: true,
       imports: [
-        DatabaseModule.with(config),
-        TelemetryModule.with(metrics),
+        DatabaseModule,
+        TelemetryModule,
         ChangeFeedModule,
         ApiKeysModule,
         MarketsModule,
         HealthModule,
       ],
       providers: [
+        { provide: Config, useValue: config },
+        { provide: Metrics, useValue: metrics },
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],
+      exports: [Config, Metrics],
     };
   }
 }
