@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
 import type { CommandContext } from './common/command.js';
 import { loadConfig, type Config } from './config.js';
-import { newConnection, openConnection } from './database/connection.js';
+import { openConnection } from './database/connection.js';
 import { whyNotConnected } from './database/mongo-errors.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
@@ -25,7 +26,7 @@ export async function withDatabase(
   // Programs that wait for the embedded MongoDB of this command show this name.
   const name = program.args.slice(0, 2).join(' ');
   const server = await openServer(config, name, signal);
-  const connection = newConnection();
+  const connection = createConnection();
   connection.model(Market.name, MarketSchema);
   const context: CommandContext = {
     connection,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, Timestamp, type CreateCollectionOptions, type Db } from 'mongodb';
-import { newConnection, openConnection } from '../src/database/connection.js';
+import { createConnection } from 'mongoose';
+import { openConnection } from '../src/database/connection.js';
 import { databaseStatus } from '../src/db-admin/status.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { Watch } from '../src/markets/watch/watch.js';
@@ -48,7 +49,7 @@ describe('a collection of markets that is not as the service makes it', () => {
 
   it('is not followed where the keys are a view, and db status says so', async () => {
     await db.createCollection('api_keys', { viewOn: 'others' });
-    const connection = newConnection();
+    const connection = createConnection();
     connection.model(Market.name, MarketSchema);
     await openConnection(connection, mongodbUri, { minPoolSize: 0 });
     try {

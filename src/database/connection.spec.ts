@@ -1,8 +1,9 @@
 import { expect, it, jest } from '@jest/globals';
-import { newConnection, openConnection } from './connection.js';
+import { createConnection } from 'mongoose';
+import { openConnection } from './connection.js';
 
 it('is made as its user wants it: a command opens no connections beforehand', async () => {
-  const connection = newConnection();
+  const connection = createConnection();
   const open = jest.spyOn(connection, 'openUri').mockResolvedValue(connection);
   await openConnection(connection, 'mongodb://a/odds', { minPoolSize: 0 });
   expect(open.mock.calls[0]?.[1]).toMatchObject({ dbName: 'odds', minPoolSize: 0 });

@@ -1,10 +1,10 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { MongoServerError, type Db, type MongoClient } from 'mongodb';
-import type { Connection } from 'mongoose';
+import { createConnection, type Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
-import { newConnection, openConnection } from './connection.js';
+import { openConnection } from './connection.js';
 import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
@@ -21,7 +21,7 @@ const INIT_AGAIN_AFTER_MS = 1_000;
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
 @Injectable()
 export class Database implements OnApplicationShutdown {
-  readonly connection: Connection = newConnection();
+  readonly connection: Connection = createConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
   private readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
