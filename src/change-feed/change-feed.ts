@@ -135,7 +135,6 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         this.blindBecause = undefined;
         this.lastFailure = '';
         this.lastBatchAt = performance.now();
-        if (this.ended.signal.aborted) return;
       }
     } finally {
       this.progress = new Progress();

@@ -48,9 +48,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   private async connect(): Promise<void> {
-    const uri = this.config.mongodbUri;
-    if (!uri) throw new Error('No MongoDB URI');
-    const opening = openConnection(this.connection, uri);
+    const opening = openConnection(this.connection, this.config.mongodbUri ?? '');
     // The client is there before it connects: its first descriptions must not be missed.
     const client = this.connection.getClient();
     for (const listener of this.clientListeners) listener(client);
