@@ -4,9 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../change-feed/change.js';
 import { API_KEYS } from '../common/collections.js';
-import type { StoredApiKey } from './stored-api-key.js';
 import { isRecent, isTrusted, KeyReader, type KnownKey } from './key-reader.js';
-import { faultsOf } from './key-state.js';
+import { faultsOf, type StoredApiKey } from './stored-api-key.js';
 
 /** Ids held in memory, some 500 bytes each; and as many that have no record. */
 const MAX_REMEMBERED = 10_000;

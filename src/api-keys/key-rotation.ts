@@ -1,5 +1,4 @@
-import type { KeyFields, StoredApiKey } from './stored-api-key.js';
-import { callerOf, isDate, stateOf } from './key-state.js';
+import { callerOf, isDate, stateOf, type KeyFields, type StoredApiKey } from './stored-api-key.js';
 
 const ENDED = {
   revoked: 'The key is revoked.',

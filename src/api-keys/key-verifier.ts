@@ -6,7 +6,7 @@ import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, matchesHash, parseKey, type PresentedKey } from './key-form.js';
 import { isTrusted, type KnownKey } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
-import { callerOf, stateOf } from './key-state.js';
+import { callerOf, stateOf } from './stored-api-key.js';
 
 /** Why a key is refused: for log and metrics, never for the caller. */
 export const REFUSALS = [

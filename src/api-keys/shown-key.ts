@@ -1,7 +1,6 @@
 import { formatTable } from '../common/command.js';
 import { printable } from '../common/text.js';
-import type { StoredApiKey } from './stored-api-key.js';
-import { callerOf, isDate, stateOf } from './key-state.js';
+import { callerOf, isDate, stateOf, type StoredApiKey } from './stored-api-key.js';
 
 /** A record for people. Others may have written it: what can't be understood is left out. */
 export function shown(record: StoredApiKey) {

@@ -16,3 +16,48 @@ export interface StoredApiKey extends Omit<Caller, 'id'> {
 
 /** A record without what comes from the key itself. */
 export type KeyFields = Omit<StoredApiKey, '_id' | 'hash'>;
+
+type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
+
+/** The most that a `RateLimit` header can tell (RFC 9651). */
+const MAX_NUMBER = 999_999_999_999_999;
+
+/** The state of a key by its record. Others may have written that: a key whose end can't be understood is refused. */
+export function stateOf({ revokedAt, expiresAt }: StoredApiKey, now = Date.now()): KeyState {
+  if (isGiven(revokedAt)) return 'revoked';
+  if (!isGiven(expiresAt)) return 'active';
+  if (!isDate(expiresAt)) return 'unreadable';
+  return expiresAt.getTime() <= now ? 'expired' : 'active';
+}
+
+/** What a request needs to know of its key; a limit that makes no sense gives way to the server's default. */
+export function callerOf({ _id: id, name, rateLimit, streams }: StoredApiKey): Caller {
+  return {
+    id,
+    name: typeof name === 'string' ? name : '',
+    ...(isLimit(rateLimit) && { rateLimit }),
+    ...(isLimit(streams) && { streams }),
+  };
+}
+
+/** Fields of a stored record that can't be understood. */
+export function faultsOf(record: StoredApiKey): string[] {
+  const { expiresAt, rateLimit, streams } = record;
+  return [
+    ...(isGiven(expiresAt) && !isDate(expiresAt) ? ['expiresAt'] : []),
+    ...(isGiven(rateLimit) && !isLimit(rateLimit) ? ['rateLimit'] : []),
+    ...(isGiven(streams) && !isLimit(streams) ? ['streams'] : []),
+  ];
+}
+
+export function isDate(value: unknown): value is Date {
+  return value instanceof Date && !Number.isNaN(value.getTime());
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function isLimit(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_NUMBER;
+}
