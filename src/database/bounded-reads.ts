@@ -23,8 +23,8 @@ export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogethe
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
 /**
- * A secondary that has not answered by then may be waiting for writes: another is asked beside it. So is one beside a
- * primary that was lost. Milliseconds.
+ * After this a second server is asked besides: another secondary, since the first may be waiting for writes that it
+ * lacks; or a secondary in case a primary that was lost leaves a read without an answer. Milliseconds.
  */
 const HEDGE_AFTER_MS = 50;
 

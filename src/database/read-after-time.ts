@@ -23,7 +23,7 @@ const WRITTEN_WITHIN_MS = 400;
 const SILENT_MAX_MS = 1_500;
 
 /** A secondary that is this far behind answers only if nothing was written in between. Seconds. */
-const WITHIN_S = HEARD_KEPT_MS / 1_000;
+const FAR_BEHIND_S = HEARD_KEPT_MS / 1_000;
 
 interface Mark {
   readonly clusterTime: Timestamp;
@@ -61,8 +61,8 @@ export class ReadAfterTime {
   }
 
   /**
-   * To be called with a primary's own newest write. What was heard well before it and is later is no write: an insert
-   * that fails and a transaction move the clock, too.
+   * To be called with a primary's own newest write. A later time that was heard well before this call is that of no
+   * write: an insert that fails and a transaction move the clock, too.
    */
   wrote(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
@@ -101,7 +101,7 @@ export class ReadAfterTime {
       this.lastWriteUpTo(this.knownAt(at) ?? newest, newestOnSecondaries);
     // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
     const before = writtenBy(last.heardAt - HEARD_KEPT_MS);
-    if (behindS >= WITHIN_S && before.greaterThan(newestOnSecondaries)) throw unavailable();
+    if (behindS >= FAR_BEHIND_S && before.greaterThan(newestOnSecondaries)) throw unavailable();
     const due = writtenBy(now - SECONDARY_BEHIND_MS);
     const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
     return isLost ? newestOnSecondaries : due;

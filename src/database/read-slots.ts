@@ -43,18 +43,18 @@ export class ReadSlots {
    */
   async run<T>(withinMs: number, read: () => Promise<T>): Promise<T> {
     if (this.free > 0) this.free -= 1;
-    else await this.turn(withinMs);
+    else await this.waitForSlot(withinMs);
     const startedAt = performance.now();
     try {
       return await read();
     } finally {
       this.averageMs += WEIGHT * (performance.now() - startedAt - this.averageMs);
-      this.pass();
+      this.release();
     }
   }
 
-  /** Waits until another read passes on its slot. */
-  private turn(withinMs: number): Promise<void> {
+  /** Waits until another read releases its slot. */
+  private waitForSlot(withinMs: number): Promise<void> {
     const longestWaitMs = Math.min(
       withinMs * LONGEST_WAIT_SHARE,
       withinMs - this.averageMs * READ_SHARE,
@@ -81,7 +81,7 @@ export class ReadSlots {
   }
 
   /** Gives the slot to the read that has waited longest. */
-  private pass(): void {
+  private release(): void {
     const [next] = this.waiting;
     if (next) next();
     else this.free += 1;
