@@ -105,6 +105,25 @@ it('takes a time for no write that a primary has told beside an earlier newest w
   expect(minimum()).toEqual(ts);
 });
 
+it.each([
+  [[1, 3, 2], 3],
+  [[3, undefined, 1], 3],
+  [[undefined, 2], 2],
+  [[undefined, undefined], undefined],
+])('of secondaries that have %j takes the newest write', (seconds, newest) => {
+  const { topology, client } = followed();
+  const reached = seconds.map(() => 'RSSecondary');
+  client.emit('topologyDescriptionChanged', descriptionOf(reached.length, reached));
+  seconds.forEach((t, index) => {
+    const lastWrite = t && { opTime: { ts: new Timestamp({ t, i: 1 }) } };
+    client.emit('serverHeartbeatSucceeded', {
+      connectionId: `member-${index}`,
+      reply: { lastWrite },
+    });
+  });
+  expect(topology.newestOnSecondaries?.t).toBe(newest);
+});
+
 it('knows of a primary that one secondary alone names', () => {
   const { topology, client } = followed();
   const named = ['a:1', null].map((primary, index) => [

@@ -95,9 +95,8 @@ export class Topology {
 
   /** The newest write that any reachable secondary had when it was last heard. */
   get newestOnSecondaries(): Timestamp | undefined {
-    return this.secondaries
-      .map(({ address }) => this.lastWrites.get(address))
-      .reduce((newest, time) => (newest && !time?.greaterThan(newest) ? newest : time), undefined);
+    const times = this.secondaries.flatMap(({ address }) => this.lastWrites.get(address) ?? []);
+    return times.toSorted((one, other) => one.compare(other)).at(-1);
   }
 
   /** Whether a reachable secondary knows of a primary: then writes go on that we can't see. */
