@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { Progress } from '../src/change-feed/progress.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
@@ -365,13 +366,15 @@ describe('a stream', () => {
     times.tellEveryMs = 1;
     const stream = await open(`eventId=${randomUUID()}`);
     await stream.named('current');
-    const blind = jest.spyOn(service.app.get(ChangeFeed), 'ageMs', 'get');
+    const failing = jest.spyOn(Progress.prototype, 'reached').mockImplementation(() => {
+      throw new Error('It is to fail for a moment.');
+    });
     try {
-      blind.mockReturnValue(Infinity);
+      await until(() => service.app.get(ChangeFeed).ageMs === Infinity);
       const before = stream.events.length;
       await until(() => stream.events.length >= before + 3 || stream.isOver);
     } finally {
-      blind.mockRestore();
+      failing.mockRestore();
     }
     expect(stream.names).not.toContain('end');
   });

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import { Timestamp, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { momentNow } from '../common/moment.js';
+import { momentNow, type Moment } from '../common/moment.js';
 import { messageOf } from '../common/text.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
@@ -50,6 +50,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   private resumeToken: ResumeToken | undefined;
   private lastBatchAt = -Infinity;
   private lastFailure = '';
+  private provenBefore: Moment = { monotonicMs: -Infinity, wallMs: -Infinity };
 
   /** They are told each commit, and know the newest change. */
   readonly listeners = new Listeners();
@@ -70,6 +71,11 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** Whether the feed has not yet begun to tell changes, and has not failed either. */
   get isStarting(): boolean {
     return this.blindBecause === NOT_STARTED;
+  }
+
+  /** When it was last known that nothing was missing, though the feed may be blind now. */
+  get provenAt(): Moment {
+    return this.progress.toldAsOf ?? this.provenBefore;
   }
 
   /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */
@@ -138,6 +144,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         this.lastBatchAt = performance.now();
       }
     } finally {
+      this.provenBefore = this.provenAt;
       this.progress = new Progress();
       this.assembly.clear();
     }

@@ -43,8 +43,9 @@ export class Progress {
   private marks: Mark[] = [];
   private told: Timestamp | undefined;
   private committed: Timestamp | undefined;
-  private toldAsOf: Moment | undefined;
   private answeredAt: Moment | undefined;
+  /** All that was written before this moment was told; undefined while blind. */
+  toldAsOf: Moment | undefined;
 
   /** No write that was made before `askedAt` is newer than `clusterTime`. */
   mark(clusterTime: Timestamp, askedAt: Moment): void {

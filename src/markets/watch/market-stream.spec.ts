@@ -14,15 +14,11 @@ function aStream() {
     write: (event: string | Buffer) => written.push(String(event)),
     end: () => undefined,
   };
-  const groups = {
-    position: new Timestamp({ t: 1, i: 1 }),
-    hasAll: () => true,
-    groups: () => [],
-  };
+  const groups = { hasAll: () => true, groups: () => [] };
   const times = new StreamTimes();
-  const provenAt = momentNow();
-  const begun = provenAt.monotonicMs;
-  const context = { times, groups, provenAt };
+  const feed = { position: new Timestamp({ t: 1, i: 1 }), provenAt: momentNow() };
+  const begun = feed.provenAt.monotonicMs;
+  const context = { times, groups, feed };
   const watch = new Watch([{ eventId: 'e' }], {});
   const stream = new MarketStream(
     { watch, response, conflateMs: 0 } as unknown as StreamOptions,
@@ -43,8 +39,9 @@ it.each([
 ])('lives for an hour, or up to %s', (_what, chance, hours) => {
   jest.spyOn(Math, 'random').mockReturnValue(chance);
   const { stream, context, begun } = aStream();
+  const { feed } = context;
   const tickAt = (now: number) => {
-    context.provenAt = { ...context.provenAt, monotonicMs: now };
+    feed.provenAt = { ...feed.provenAt, monotonicMs: now };
     stream.tick(now);
   };
   const endsAt = begun + hours * 3_600_000;
@@ -71,14 +68,15 @@ it('writes nothing more, however late it is, while its socket is full', () => {
 
 it('tells once that it is late no longer', () => {
   const { stream, context, begun, told } = aStream();
-  const { lateAfterMs, tickMs } = context.times;
+  const { feed, times } = context;
+  const { lateAfterMs, tickMs } = times;
 
   stream.tick(begun);
   let now = begun + lateAfterMs + tickMs;
   stream.tick(now);
   expect(told()).toEqual(['current', 'late']);
 
-  context.provenAt = { ...context.provenAt, monotonicMs: now };
+  feed.provenAt = { ...feed.provenAt, monotonicMs: now };
   for (let ticks = 0; ticks < 4; ticks += 1) stream.tick((now += tickMs));
   expect(told()).toEqual(['current', 'late', 'current']);
 });

@@ -21,7 +21,7 @@ export class MarketStream implements ScopeWatcher {
   ) {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
-    this.provenAt = context.provenAt;
+    this.provenAt = context.feed.provenAt;
     this.progress = new StreamProgress(options, context);
   }
 
@@ -52,10 +52,10 @@ export class MarketStream implements ScopeWatcher {
 
   /** Called at short intervals. */
   tick(now: number): void {
-    const { groups, times } = this.context;
+    const { feed, groups, times } = this.context;
     const { watch } = this.options;
     this.pump();
-    if (groups.hasAll(watch)) this.provenAt = this.context.provenAt;
+    if (groups.hasAll(watch)) this.provenAt = feed.provenAt;
     const lateMs = now - this.provenAt.monotonicMs;
     const isLate = lateMs > times.lateAfterMs;
     const { progress } = this;

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import type { Moment } from '../../common/moment.js';
+import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
 import type { WatchGroups } from './watch-groups.js';
@@ -16,8 +16,7 @@ export interface StreamOptions extends Pick<WatchQuestion, 'watch' | 'since'> {
 export interface StreamContext {
   readonly times: StreamTimes;
   readonly groups: WatchGroups;
-  /** When the feed was last known to be complete. */
-  readonly provenAt: Moment;
+  readonly feed: Pick<ChangeFeed, 'position' | 'provenAt'>;
   readonly observer: StreamObserver | undefined;
 }
 

@@ -3,7 +3,6 @@ import type { Response } from 'express';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyVerifier } from '../../api-keys/key-verifier.js';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { elapsedMs, momentBefore, momentNow, type Moment } from '../../common/moment.js';
 import { Config } from '../../config.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
@@ -28,16 +27,15 @@ const HEADERS = headerList({
 export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   private readonly streams = new Set<MarketStream>();
   private readonly timers: NodeJS.Timeout[];
-  private lastProvenAt: Moment = { monotonicMs: -Infinity, wallMs: -Infinity };
   isDraining = false;
   observer: StreamObserver | undefined;
 
   constructor(
     readonly times: StreamTimes,
     readonly groups: WatchGroups,
+    readonly feed: ChangeFeed,
     private readonly opening: WatchOpening,
     private readonly watched: WatchedScopes,
-    private readonly feed: ChangeFeed,
     private readonly keys: KeyVerifier,
     private readonly config: Config,
     private readonly unsent: UnsentAnswers,
@@ -55,12 +53,6 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   /** Calls back for what streams do. */
   observe(observer: StreamObserver): void {
     this.observer = observer;
-  }
-
-  get provenAt(): Moment {
-    const { ageMs } = this.feed;
-    if (ageMs < elapsedMs(this.lastProvenAt)) this.lastProvenAt = momentBefore(momentNow(), ageMs);
-    return this.lastProvenAt;
   }
 
   /**

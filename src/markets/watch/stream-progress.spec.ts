@@ -24,20 +24,20 @@ it('tells what has changed in an id while its client was slow to read the others
     },
   };
   const changedAt = at(12);
+  const feed = { position: at(11), provenAt: momentNow() };
   const groups = {
-    position: at(11),
     hasAll: () => true,
     groups: (_watch: Watch, since: Timestamp | undefined, keys?: readonly string[]) => {
       if (keys) return keys.map((key) => Buffer.from(`"${key}"`));
       return since?.lessThan(changedAt) ? [Buffer.from('"change of a"')] : [];
     },
   };
-  const context = { groups, provenAt: momentNow() } as unknown as StreamContext;
+  const context = { feed, groups } as unknown as StreamContext;
   const options = { response, watch, conflateMs: 0 } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
 
   progress.advance();
-  groups.position = changedAt;
+  feed.position = changedAt;
   for (let drains = 0; drains < 3; drains += 1) {
     response.writableNeedDrain = false;
     progress.advance();

@@ -7,10 +7,10 @@ import { streamEvents } from './stream-events.js';
 interface Pending {
   /** The client knows everything up to it. */
   readonly position: Timestamp | undefined;
-  /** When the first of them was told here. */
-  readonly since: number;
-  /** `provenAt` at that moment. */
+  /** When the feed had last been known to be complete at that position. */
   readonly provenAt: Moment;
+  /** When this process was told the first of them. */
+  readonly toldAt: number;
   changes: number;
 }
 
@@ -50,12 +50,8 @@ export class StreamProgress {
 
   markNew(): void {
     if (!this.isCaughtUp) return;
-    this.pending ??= {
-      position: this.context.groups.position,
-      since: performance.now(),
-      provenAt: this.context.provenAt,
-      changes: 0,
-    };
+    const { position, provenAt } = this.context.feed;
+    this.pending ??= { position, provenAt, toldAt: performance.now(), changes: 0 };
     this.pending.changes += 1;
   }
 
@@ -68,10 +64,10 @@ export class StreamProgress {
 
   /** Says up to when the client knows everything: while changes are held back, up to the last moment before them. */
   tellCurrent(): void {
-    const { groups, provenAt } = this.context;
+    const { feed, groups } = this.context;
     const { watch } = this.options;
     if (!this.isCaughtUp || !groups.hasAll(watch)) return;
-    const known = this.pending ?? { position: groups.position, provenAt };
+    const known = this.pending ?? feed;
     if (!known.position) return;
     const ageMs = elapsedMs(known.provenAt);
     this.isLate = false;
@@ -91,9 +87,9 @@ export class StreamProgress {
 
   /** Id by id, with what changed meanwhile at the end, so that all is of one state. */
   private catchUp(): void {
-    const { groups } = this.context;
+    const { feed, groups } = this.context;
     const { watch, since } = this.options;
-    this.begunAt ??= groups.position;
+    this.begunAt ??= feed.position;
     for (const key of watch.keys.slice(this.caughtUp)) {
       if (this.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [key]));
@@ -111,7 +107,7 @@ export class StreamProgress {
     for (const piece of streamEvents.changes(groups)) this.options.response.write(piece);
   }
 
-  private tellChanges({ position, since, changes }: Pending): void {
+  private tellChanges({ position, toldAt, changes }: Pending): void {
     const now = performance.now();
     const dueInMs = this.lastChangesAt + this.options.conflateMs - now;
     if (dueInMs > 0) {
@@ -127,6 +123,6 @@ export class StreamProgress {
     if (!event) return;
     this.write(event);
     this.lastChangesAt = now;
-    observer?.written(changes, now - since);
+    observer?.written(changes, now - toldAt);
   }
 }

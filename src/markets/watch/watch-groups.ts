@@ -24,16 +24,12 @@ export class WatchGroups {
     private readonly history: ChangeHistory,
   ) {}
 
-  get position(): Timestamp | undefined {
-    return this.feed.position;
-  }
-
   /**
    * Whether all of a watch is in memory, and of the state that the feed has told. For a moment that is not so when a
    * scope has to be loaded again, or was read with changes that the feed tells only now.
    */
   hasAll({ keys }: Watch): boolean {
-    const { position } = this;
+    const { position } = this.feed;
     if (!position) return false;
     return keys.every((key) => this.watched.get(key)?.asOf.lessThanOrEqual(position));
   }
@@ -53,7 +49,7 @@ export class WatchGroups {
 
   /** The event with what is new since a position, without one with all; undefined when nothing is. */
   event(watch: Watch, since: Timestamp | undefined): Buffer | undefined {
-    const { position } = this;
+    const { position } = this.feed;
     if (!position) return undefined;
     if (!this.eventsAt?.equals(position)) this.events.clear();
     this.eventsAt = position;
