@@ -83,6 +83,7 @@ export class ChangesService {
   }
 
   private read({ watch, after, readMs }: WatchQuestion) {
+    // All markets of an id count for its size, so MongoDB filters only where nobody else can.
     const command = findScopes(watch.scopes, watch.fitsMemory ? {} : watch.conditions);
     return this.database.read(readMs, async (attempt) => {
       const { ageMs, isOfPrimary } = attempt;

@@ -28,7 +28,7 @@ const SHAPE = [{ $project: Object.fromEntries([...PARTS, ...SCOPES].map((part) =
 @Injectable()
 export class PastChanges implements ChangeListener, OnApplicationShutdown {
   private readonly logger = new Logger(PastChanges.name);
-  /** Counts the beginnings of the feed: with the next one, what is being read is out of date. */
+  /** How often the feed has begun anew: what is read for an earlier beginning is out of date. */
   private run = 0;
   private closed = false;
   /** Settled when the recent past is known, or never will be. */

@@ -111,7 +111,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     for (const stream of this.streams) stream.end('draining');
   }
 
-  /** A new stream never displaces another. */
+  /** @throws Problem when there are as many streams as may be, or too much is unread: none makes way for a new one */
   private refuseTooMany(request: KeyedRequest): void {
     const { id, streams = this.config.streamsPerKey } = request.apiKey;
     const ofKey = this.ofKey(id);

@@ -20,8 +20,8 @@ interface Pending {
  */
 export class StreamProgress {
   /** How many ids the client has got a snapshot of, or what it missed. */
-  private caughtUp = 0;
-  /** Whether it has got that of all ids, of one state. */
+  private idsTold = 0;
+  /** Whether it has got that of all ids, and what changed meanwhile, so that all is of one state. */
   private isCaughtUp = false;
   /** Where the feed was when the client began to catch up. */
   private begunAt: Timestamp | undefined;
@@ -90,10 +90,10 @@ export class StreamProgress {
     const { feed, groups } = this.context;
     const { watch, since } = this.options;
     this.begunAt ??= feed.position;
-    for (const key of watch.keys.slice(this.caughtUp)) {
+    for (const key of watch.keys.slice(this.idsTold)) {
       if (this.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [key]));
-      this.caughtUp += 1;
+      this.idsTold += 1;
     }
     if (this.isBlocked) return;
     this.writeChanges(groups.groups(watch, this.begunAt));

@@ -14,7 +14,7 @@ const TOGETHER_MAX = 128 * 1024 * 1024;
 @Injectable()
 export class UnsentAnswers {
   private readonly byKey = new Map<string, number>();
-  /** How many answers hold a piece of a body: those that tell the same share it. */
+  /** How many unsent answers hold a piece of a body: equal groups of several answers are one piece. */
   private readonly holders = new Map<Buffer, number>();
   private together = 0;
 

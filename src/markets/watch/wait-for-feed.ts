@@ -27,6 +27,7 @@ export async function waitForFeed(
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<Problem | undefined> {
   const startedAt = performance.now();
+  /** When the feed was last seen not to be current; the start, if it was current all the time. */
   let lateUntil = startedAt;
   for (;;) {
     const now = performance.now();
@@ -40,6 +41,7 @@ export async function waitForFeed(
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isOver = question.waitMs < 0;
     if (isAwaited && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
+    // With a position to reach, a feed that is late is waited for as long as the request has time.
     const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
     const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
     if (isOver || ((isStarting || !isAwaited) && waited > longest))

@@ -14,8 +14,9 @@ import { WatchedScopes } from './watched-scopes.js';
 /** Makes groups of what is new in the watched scopes. Streams that watch the same share their events. */
 @Injectable()
 export class WatchGroups {
-  /** The events made at a position of the feed, by watch and by the position since when. */
+  /** The events made at `eventsAt`, by what is watched and since which position. */
   private readonly events = new Map<string, Buffer | undefined>();
+  /** The position of the feed that they tell the changes up to. */
   private eventsAt: Timestamp | undefined;
 
   constructor(

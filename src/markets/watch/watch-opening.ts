@@ -16,7 +16,7 @@ import { WatchedScopes } from './watched-scopes.js';
 /** How often scopes are loaded, when changes that can't be followed make each load outdated. */
 const LOADS_MAX = 3;
 
-/** Those that were loaded stay, so that a client who asks again gets further when there was no time for all. */
+/** How many scopes one command loads. They stay, so a client whose time was too short for all gets further next time. */
 const LOADED_TOGETHER = 10;
 
 /** How many may wait for what a current feed has not told: the other places in flight are for those that need not. */

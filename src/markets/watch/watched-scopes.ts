@@ -13,7 +13,7 @@ const LEASE_MS = 60_000;
 @Injectable()
 export class WatchedScopes implements ScopeOwner {
   private readonly watched = new Map<string, WatchedScope>();
-  /** Those that had answers when they were weighed, so that making room need not look at all. */
+  /** Those that had answers when they were last weighed: only these are gone through when answers are dropped. */
   private readonly withAnswers = new Set<WatchedScope>();
   private readonly bytesMax: number;
   bytes = 0;
