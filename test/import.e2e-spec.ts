@@ -500,19 +500,31 @@ describe('markets import', () => {
     }
   });
 
-  it('makes no second market of one that others change as well, though no index forbids it', async () => {
-    const unindexed = db.collection('unindexed');
-    const record = aRecord();
-    const _id = Long.MAX_VALUE;
-    await unindexed.insertOne({ ...record, _id: _id as never });
-    const importer = new MarketWriter(unindexed, false);
-    const write = () => importer.write(entriesOf([{ ...record, name: 'Other' }]));
+  it.each<[string, unknown]>([
+    ['a number above 2^53', Long.MAX_VALUE],
+    // In this order, which no object of JavaScript has.
+    [
+      'a document with numbers as names',
+      new Map([
+        ['b', 1],
+        ['1', 2],
+      ]),
+    ],
+  ])(
+    'makes no second market of one that others change as well, though no index forbids it: `_id` %s',
+    async (_what, _id) => {
+      const unindexed = db.collection(`unindexed-${randomUUID()}`);
+      const record = aRecord();
+      await unindexed.insertOne({ ...record, _id: _id as never });
+      const importer = new MarketWriter(unindexed, false);
+      const write = () => importer.write(entriesOf([{ ...record, name: 'Other' }]));
 
-    const atOnce = await Promise.all([write(), write()]);
+      const atOnce = await Promise.all([write(), write()]);
 
-    expect(sumOf(atOnce)).toEqual(counted({ updated: 1, unchanged: 1 }));
-    expect(await unindexed.find().toArray()).toMatchObject([{ _id, name: 'Other' }]);
-  });
+      expect(sumOf(atOnce)).toEqual(counted({ updated: 1, unchanged: 1 }));
+      expect(await unindexed.find().toArray()).toMatchObject([{ name: 'Other' }]);
+    },
+  );
 
   it('takes out of a stored market what its record lacks, once', async () => {
     const importer = new MarketWriter(markets, false);

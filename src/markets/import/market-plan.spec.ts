@@ -38,7 +38,7 @@ describe('planMarket', () => {
     expect(planMarket([aRecord()], undefined, NOW)).toEqual({
       changes: 1,
       fields: { ...aRecord(), runners: expect.anything(), updatedAt: NOW },
-      onInsert: { createdAt: NOW },
+      document: { ...aRecord(), runners: expect.anything(), createdAt: NOW, updatedAt: NOW },
     });
   });
 
@@ -98,9 +98,10 @@ describe('planMarket', () => {
     const plan = planMarket(records, undefined, NOW);
     expect(plan?.changes).toBe(2);
     // As if each had been written by itself.
-    expect(plan).toMatchObject({
-      fields: { name: 'Second', createdAt: EARLIER, updatedAt: EARLIER },
-      onInsert: {},
+    expect(plan?.document).toMatchObject({
+      name: 'Second',
+      createdAt: EARLIER,
+      updatedAt: EARLIER,
     });
   });
 
@@ -112,7 +113,7 @@ describe('planMarket', () => {
       aRecord({ name: 'Third' }),
     ];
     const dates = { createdAt: EARLIER, updatedAt: NOW };
-    expect(planMarket(records, undefined, NOW)?.fields).toMatchObject(dates);
+    expect(planMarket(records, undefined, NOW)?.document).toMatchObject(dates);
     expect(planMarket(records, aRecord(), NOW)?.fields).toMatchObject(dates);
   });
 

@@ -1,4 +1,4 @@
-import { Double } from 'mongodb';
+import { Double, type Document } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { Market, MARKET_IDENTITY } from '../market.schema.js';
 import { isDocument, numberOf } from '../market-view.js';
@@ -9,10 +9,10 @@ import type { Fields, MarketRecord } from './market-record.js';
 export interface MarketPlan {
   /** How many of the records make a difference to what was there before them. */
   readonly changes: number;
-  /** The fields to set; fields that others have added to a stored market stay. */
+  /** The fields to set when the market is stored; fields that others have added to it stay. */
   readonly fields: Fields;
-  /** What a market has besides when it is not stored yet. */
-  readonly onInsert: Fields;
+  /** The whole market, when it is not stored. */
+  readonly document: Document;
 }
 
 /** The fields that make a difference between two states of a market. */
@@ -46,7 +46,7 @@ export function planMarket(
   return {
     changes: changes.length,
     fields: { ...content, ...(createdAt && { createdAt }), updatedAt },
-    onInsert: createdAt ? {} : { createdAt: now },
+    document: { ...content, createdAt: createdAt ?? now, updatedAt },
   };
 }
 

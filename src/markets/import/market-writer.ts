@@ -3,8 +3,7 @@ import { printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry, type MarketEntries } from './batch-tally.js';
 import { groupBy } from './group-by.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
-import type { Fields } from './market-record.js';
-import { bulkWrite, findStored, insertOf, updateOf } from './stored-markets.js';
+import { bulkWrite, findStored, insertIfMissing, updateOf } from './stored-markets.js';
 
 const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** BSON takes at most twice the bytes of JSON, so that a shorter record fits into one command twice. */
@@ -12,10 +11,7 @@ const LARGE_BYTES = 2 * 1024 * 1024;
 const DUPLICATE_KEY = 11_000;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
-interface MarketWrite extends MarketEntries, MarketPlan {
-  /** As it is stored; undefined when it is not. */
-  readonly before: Fields | undefined;
-}
+type MarketWrite = MarketEntries & MarketPlan;
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 export class MarketWriter {
@@ -31,17 +27,6 @@ export class MarketWriter {
    */
   async write(entries: readonly ImportEntry[]): Promise<BatchTally> {
     const tally = new BatchTally();
-    const again = await this.attempt(entries, tally, false);
-    if (again.length > 0) await this.attempt(again, tally, true);
-    return tally;
-  }
-
-  /** @returns entries to try again, since somebody else has written their market after it was read; once only */
-  private async attempt(
-    entries: readonly ImportEntry[],
-    tally: BatchTally,
-    isSecond: boolean,
-  ): Promise<readonly ImportEntry[]> {
     const missing: MarketWrite[] = [];
     const known: MarketWrite[] = [];
     const stored = await findStored(
@@ -53,30 +38,52 @@ export class MarketWriter {
       const before = stored.get(key);
       const records = group.map(({ record }) => record);
       const plan = planMarket(records, before, now);
-      const market = plan && { entries: group, before, ...plan };
+      const market = plan && { entries: group, ...plan };
       if (!market) tally.count({ entries: group, changes: 0 }, 'unchanged');
       else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
       else if (this.dryRun) tally.count(market, before ? 'updated' : 'inserted');
       else (before ? known : missing).push(market);
     }
-    // Inserts come first: the driver tells which updates have inserted only if these follow one another.
-    const markets = [...missing, ...known];
-    if (markets.length === 0) return [];
-    const { result, errors } = await bulkWrite(this.markets, [
-      ...missing.map(insertOf),
-      ...known.map((market) =>
-        updateOf(market.before?.['_id'], market, isSecond || isLarge(market)),
-      ),
-    ]);
-    const again: ImportEntry[] = [];
-    for (const [index, market] of markets.entries()) {
-      const error = errors.get(index);
-      const isNew = index < missing.length || index in result.upsertedIds;
-      if (error?.code === DUPLICATE_KEY && !isSecond) again.push(...market.entries);
-      else if (error) tally.refuse(market, refusalOf(error));
-      else tally.count(market, isNew ? 'inserted' : 'updated');
+    known.push(...(await this.insert(missing, tally)));
+    // MongoDB tells how many markets of a bulk write it changed, not which. So markets with the same number of changes
+    // are written together, and the counts are right whichever it changed.
+    for (const alike of groupBy(known, ({ changes }) => String(changes)).values()) {
+      await this.change(alike, tally);
     }
-    return again;
+    return tally;
+  }
+
+  /** @returns the markets that somebody else has inserted meanwhile */
+  private async insert(
+    markets: readonly MarketWrite[],
+    tally: BatchTally,
+  ): Promise<readonly MarketWrite[]> {
+    if (markets.length === 0) return [];
+    const inserts = markets.map(({ document }) => ({ insertOne: { document } }));
+    const { errors } = await bulkWrite(this.markets, inserts);
+    return markets.filter((market, index) => {
+      const error = errors.get(index);
+      if (error?.code === DUPLICATE_KEY) return true;
+      if (error) tally.refuse(market, refusalOf(error));
+      else tally.count(market, 'inserted');
+      return false;
+    });
+  }
+
+  private async change(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
+    const updates = markets.map((market) => updateOf(market.fields, isLarge(market)));
+    const { result, errors } = await bulkWrite(this.markets, updates);
+    let updated = result.modifiedCount;
+    // Somebody else has written the others meanwhile, or removed them.
+    const isDone = updated + errors.size === markets.length;
+    const inserts = markets.map(({ document }) => insertIfMissing(document));
+    const again = isDone ? undefined : await bulkWrite(this.markets, inserts);
+    for (const [index, market] of markets.entries()) {
+      const error = errors.get(index) ?? again?.errors.get(index);
+      if (error) tally.refuse(market, refusalOf(error));
+      else if (again && index in again.result.upsertedIds) tally.count(market, 'inserted');
+      else tally.count(market, updated-- > 0 ? 'updated' : 'unchanged');
+    }
   }
 }
 
@@ -86,8 +93,7 @@ function isLarge({ entries }: MarketEntries): boolean {
 
 function isTooLarge(market: MarketWrite): boolean {
   if (!isLarge(market)) return false;
-  const longest = updateOf(market.before?.['_id'], market, true);
-  return BSON.calculateObjectSize(longest) >= DOCUMENT_LIMIT_BYTES;
+  return BSON.calculateObjectSize(insertIfMissing(market.document)) >= DOCUMENT_LIMIT_BYTES;
 }
 
 function refusalOf({ errmsg, code }: WriteError): string {

@@ -1,9 +1,14 @@
-import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import {
+  MongoBulkWriteError,
+  type AnyBulkWriteOperation,
+  type Collection,
+  type Document,
+} from 'mongodb';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import { groupBy } from './group-by.js';
-import { contentFields, identityKey, type MarketPlan } from './market-plan.js';
+import { contentFields, identityKey } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
 
 /** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
@@ -29,28 +34,32 @@ export async function findStored(
   return new Map((await found.toArray()).map((market) => [identityKey(market), market]));
 }
 
-export function insertOf({ fields, onInsert }: MarketPlan): AnyBulkWriteOperation {
-  return { insertOne: { document: { ...fields, ...onInsert } } };
-}
-
 /**
- * Sets the fields of a stored market, and removes what they lack; inserts it again where somebody has removed it. Where
- * somebody has stored the same fields, or another identity, nothing matches, and the insert is refused: its `_id` is
- * taken.
- * @param evenIfSame whether to write the same fields, too. To `$ne` a list that holds a value is the same as the value.
+ * Sets the fields of a stored market, and removes what they lack, unless another import has done the same since it
+ * was read.
+ * @param isLarge the command would be too long with the market in it twice: it is not compared
  */
-export function updateOf(
-  _id: unknown,
-  { fields, onInsert }: MarketPlan,
-  evenIfSame: boolean,
-): AnyBulkWriteOperation {
-  const $or = contentFields.map(({ name }) => ({ [name]: { $ne: fields[name] ?? null } }));
-  const identity = MARKET_IDENTITY.map((name) => [name, fields[name]]);
-  const filter = { _id, ...Object.fromEntries(identity), ...(!evenIfSame && { $or }) };
+export function updateOf(fields: Fields, isLarge: boolean): AnyBulkWriteOperation {
+  // Compared by expressions: a plain `$ne` takes a list that holds the value for the value itself.
+  const $or = contentFields.map(({ name }) => ({
+    $ne: [{ $ifNull: [`$${name}`, null] }, { $literal: fields[name] ?? null }],
+  }));
+  const filter = isLarge ? identityOf(fields) : { ...identityOf(fields), $expr: { $or } };
   const lacking = contentFields.filter(({ name }) => fields[name] === undefined);
   const $unset = Object.fromEntries(lacking.map(({ name }) => [name, 1]));
-  const update = { $set: fields, $setOnInsert: onInsert, $unset };
+  const update = { $set: fields, $unset };
+  return { updateOne: { filter, update, collation: EXACT_COLLATION } };
+}
+
+/** Inserts a market unless it is stored. */
+export function insertIfMissing(document: Document): AnyBulkWriteOperation {
+  const update = { $setOnInsert: document };
+  const filter = identityOf(document);
   return { updateOne: { filter, update, upsert: true, collation: EXACT_COLLATION } };
+}
+
+function identityOf(market: Fields): Document {
+  return Object.fromEntries(MARKET_IDENTITY.map((name) => [name, market[name]]));
 }
 
 /** Writes them all; tells why some were refused, by the index of their operation. @throws when MongoDB can't be used */
