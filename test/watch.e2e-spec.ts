@@ -152,6 +152,15 @@ describe('GET /v1/markets/changes', () => {
     expect(rest.data).toEqual([{ ...group, changed: [second].map(shown) }]);
   });
 
+  it('shows what meets its own filters, not those of a request before it', async () => {
+    const eventId = randomUUID();
+    await stored({ eventId, marketStatus: 'OPEN' }, { eventId, marketStatus: 'CLOSED' });
+    for (const status of ['OPEN', 'CLOSED']) {
+      const { data } = await changes(`eventId=${eventId}&marketStatus=${status}`);
+      expect(data[0].changed).toEqual([expect.objectContaining({ marketStatus: status })]);
+    }
+  });
+
   it('tells with a cursor only what is new since', async () => {
     const [eventId, other] = [randomUUID(), randomUUID()];
     const [one, two] = await stored({ eventId }, { eventId });
