@@ -68,6 +68,13 @@ describe('ChangeHistory', () => {
     expect(since(1_100)).toBeUndefined();
   });
 
+  it('does not begin earlier for having dropped a part of the past before all of it is noted', () => {
+    history.note(key, 'sa', at(400));
+    history.note(key, 'sb', at(1_001));
+    expect(since(1_000)).toEqual(['sb']);
+    expect(since(999)).toBeUndefined();
+  });
+
   it('keeps the newest time of a market, though an earlier change of it is noted later', () => {
     history.note(key, 'sa', at(1_005));
     history.note(key, 'sa', at(950));
