@@ -290,6 +290,21 @@ describe('both', () => {
     }
   });
 
+  it('name the id with which all together are too much, though memory has each of them', async () => {
+    const ids = Array.from({ length: 6 }, () => randomUUID());
+    for (const eventId of ids) {
+      const many = Array.from({ length: 2_000 }, () => aMarket({ eventId, runners: [] }));
+      await markets().insertMany(many as never[]);
+      expect((await changes(`eventId=${eventId}`)).data[0].changed).toHaveLength(2_000);
+    }
+    for (const path of ['changes', 'stream']) {
+      const query = ids.map((eventId) => `eventId=${eventId}`).join('&');
+      const { body } = await service.get(`/v1/markets/${path}?${query}`).expect(400);
+      expect(body.code).toBe('too_much_data');
+      expect(body.detail).toContain(ids[5]);
+    }
+  });
+
   it('hold no id for whole that was asked for beside one with too much', async () => {
     const [eventId, other] = [randomUUID(), randomUUID()];
     // The look for both ends after 4,001 markets.
