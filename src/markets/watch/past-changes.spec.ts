@@ -57,6 +57,13 @@ it('goes on waiting for what a client missed when the feed begins anew meanwhile
   expect(history.begin?.lessThanOrEqual(since)).toBe(true);
 });
 
+it('goes on waiting for all of the past where a client missed more than its recent part', async () => {
+  const since = at(1_500);
+  begin(at(2_000));
+  await past.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
+  expect(history.begin?.lessThanOrEqual(since)).toBe(true);
+});
+
 it('waits no longer than there is time for', async () => {
   begin(at(2_000));
   feed.ageMs = Infinity;
