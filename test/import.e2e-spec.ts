@@ -349,6 +349,24 @@ describe('markets import', () => {
     }
   });
 
+  it('rejects what a unique index of somebody else refuses, though it is tried again', async () => {
+    const other = testDatabaseUri();
+    const otherClient = await MongoClient.connect(other);
+    try {
+      await otherClient.db().collection('markets').createIndex({ name: 1 }, { unique: true });
+      const input = ndjson(aRecord({ name: 'Same' }), aRecord({ name: 'Same' }));
+      const { code, report, stderr } = await importTo(other, ['-'], input);
+      expect({ code, report }).toEqual({
+        code: 1,
+        report: counts({ read: 2, inserted: 1, rejected: 1 }),
+      });
+      expect(stderr).toContain('-:2: MongoDB refuses it: E11000');
+    } finally {
+      await otherClient.db().dropDatabase();
+      await otherClient.close();
+    }
+  });
+
   it('changes a market that is too large to stand in one command twice', async () => {
     const name = 'n'.repeat(9 * 2 ** 20);
     const record = aRecord({ name });
