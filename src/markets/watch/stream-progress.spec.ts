@@ -49,3 +49,22 @@ it('tells what has changed in an id while its client was slow to read the others
   // More than that waits in no buffer.
   expect(beyond).toEqual([expect.stringContaining('event: current')]);
 });
+
+it('does not say that a client knows everything while not all of its watch is in memory', () => {
+  const written: string[] = [];
+  const response = { writableNeedDrain: false, write: (event: string) => written.push(event) };
+  const feed = { position: at(11), provenAt: momentNow() };
+  const groups = { hasAll: () => true, groups: () => [] };
+  const context = { feed, groups } as unknown as StreamContext;
+  const watch = new Watch([{ eventId: 'a' }], {});
+  const progress = new StreamProgress(
+    { response, watch, conflateMs: 0 } as unknown as StreamOptions,
+    context,
+  );
+  progress.advance();
+  expect(written).toEqual([expect.stringContaining('event: current')]);
+  groups.hasAll = () => false;
+  feed.position = at(12);
+  progress.tellCurrent();
+  expect(written).toHaveLength(1);
+});
