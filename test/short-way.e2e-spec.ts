@@ -245,9 +245,7 @@ it('cuts an answer off that can not be compressed, and goes on', async () => {
   try {
     await until(async () => {
       const before = answeredShort;
-      compress.mockImplementationOnce(() => {
-        throw new Error('no memory');
-      });
+      compress.mockImplementationOnce(() => Promise.reject(new Error('no memory')));
       const cut = await withMemory.get(PATH).then(
         () => undefined,
         (error: NodeJS.ErrnoException) => error.code,

@@ -1,11 +1,20 @@
+import { promisify } from 'node:util';
 import {
+  brotliCompress,
   brotliCompressSync,
   constants,
   createBrotliCompress,
   createGzip,
+  gzip,
   gzipSync,
 } from 'node:zlib';
 import { ownBuffer } from './own-buffer.js';
+
+/**
+ * Smaller bodies are compressed at once, within 0.2 ms: handing them to another thread and back costs as much. Larger
+ * ones are handed over, so that they hold up no look-up.
+ */
+const AT_ONCE_BYTES = 64 * 1024;
 
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } };
 const GZIP = { level: 1 };
@@ -13,11 +22,13 @@ const GZIP = { level: 1 };
 /** Fast levels: most answers change before the bytes that a slow level saves would pay for it. */
 export const compressors = {
   br: {
-    whole: (body: Buffer) => brotliCompressSync(body, BROTLI),
+    atOnce: (body: Buffer) => brotliCompressSync(body, BROTLI),
+    later: (body: Buffer) => promisify(brotliCompress)(body, BROTLI),
     pieceByPiece: () => createBrotliCompress(BROTLI),
   },
   gzip: {
-    whole: (body: Buffer) => gzipSync(body, GZIP),
+    atOnce: (body: Buffer) => gzipSync(body, GZIP),
+    later: (body: Buffer) => promisify(gzip)(body, GZIP),
     pieceByPiece: () => createGzip(GZIP),
   },
 };
@@ -31,7 +42,7 @@ export function lengthOf(parts: readonly Buffer[]): number {
 
 /** The finished body of an answer. */
 export class JsonBody {
-  private readonly compressed = new Map<Compression, Buffer>();
+  private readonly compressed = new Map<Compression, Buffer | Promise<Buffer>>();
   private compressedBytes = 0;
 
   /** In bytes, not compressed. */
@@ -53,12 +64,23 @@ export class JsonBody {
     return this.length + this.compressedBytes;
   }
 
-  /** The body compressed, as it was made the first time. */
-  compress(by: Compression): Buffer {
-    const known = this.compressed.get(by);
-    if (known) return known;
+  /** The body compressed, at once if that was done before. */
+  compress(by: Compression): Buffer | Promise<Buffer> {
+    return this.compressed.get(by) ?? this.begin(by);
+  }
+
+  private begin(by: Compression): Buffer | Promise<Buffer> {
+    const { atOnce, later } = compressors[by];
+    if (this.length <= AT_ONCE_BYTES) return this.keep(by, atOnce(this.body));
+    const form = later(this.body).then((done) => this.keep(by, done));
+    this.compressed.set(by, form);
+    form.catch(() => this.compressed.delete(by));
+    return form;
+  }
+
+  private keep(by: Compression, done: Buffer): Buffer {
     // The buffer that zlib returns takes 16 kB, however little is in it.
-    const form = ownBuffer(compressors[by].whole(this.body));
+    const form = ownBuffer(done);
     this.compressed.set(by, form);
     this.compressedBytes += form.length;
     return form;

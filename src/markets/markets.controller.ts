@@ -54,6 +54,6 @@ export class MarketsController {
     const { answer, source } = await within(leftMs, page, timeout);
     if (source === 'memory') this.shortWay.remember(request, scope, query);
     request.served = { source, items: answer.items };
-    sendAnswer(request, response, answer);
+    await sendAnswer(request, response, answer);
   }
 }

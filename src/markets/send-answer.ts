@@ -1,5 +1,6 @@
 import type { Response } from 'express';
-import { pipeline, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import type { HeaderList } from '../http/response-headers.js';
@@ -18,15 +19,22 @@ function varyOf(response: Response): string {
   return earlier === undefined ? VARY : `${String(earlier)}, ${VARY}`;
 }
 
-/** Sends an answer as the client can take it: compressed, or as 304 when it has it already. */
-export function sendAnswer(request: ApiRequest, response: Response, answer: Answer): void {
+/**
+ * Sends an answer as the client can take it: compressed, or as 304 when it has it already.
+ * @returns a promise only where something has to be compressed first
+ */
+export function sendAnswer(
+  request: ApiRequest,
+  response: Response,
+  answer: Answer,
+): void | Promise<void> {
   const { etag } = answer;
   const headers = ['Cache-Control', 'private, no-cache', 'Vary', varyOf(response), 'ETag', etag];
   if (hasAlready(request.headers['if-none-match'] ?? '', etag)) {
     response.writeHead(304, headers).end();
     return;
   }
-  sendBody(request, response, answer, headers);
+  return sendBody(request, response, answer, headers);
 }
 
 /** Sends a body of JSON, compressed if the client can take it so. */
@@ -35,19 +43,20 @@ export function sendBody(
   response: Response,
   json: JsonBody,
   headers: HeaderList,
-): void {
+): void | Promise<void> {
   const encoding = chooseEncoding(request, json);
+  if (encoding === 'identity') return write(response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
-  if (encoding === 'identity') {
-    write(response, json.parts, headers);
-  } else if (json.length <= COMPRESS_WHOLE_BYTES_MAX) {
-    write(response, [json.compress(encoding)], encodedHeaders);
-  } else {
+  if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
     writeHead(response, encodedHeaders);
-    const compressor = compressors[encoding].pieceByPiece();
+    if (request.method === 'HEAD') return void response.end();
     // A client that leaves in its midst is no failure, and a cut answer can't be mended.
-    pipeline(Readable.from(json.parts), compressor, response, () => undefined);
+    const compressor = compressors[encoding].pieceByPiece();
+    return pipeline(Readable.from(json.parts), compressor, response).catch(() => {});
   }
+  const body = json.compress(encoding);
+  if (Buffer.isBuffer(body)) return write(response, [body], encodedHeaders);
+  return body.then((done) => write(response, [done], encodedHeaders));
 }
 
 function write(response: Response, parts: readonly Buffer[], headers: HeaderList): void {

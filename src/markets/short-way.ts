@@ -71,7 +71,7 @@ export class ShortWay {
       request.apiKey = apiKey;
       void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
-      sendAnswer(request, response, answer);
+      sendAnswer(request, response, answer)?.catch(() => response.destroy());
     } catch (error) {
       if (error instanceof Problem) sendProblem(request, response, error);
       else response.destroy();

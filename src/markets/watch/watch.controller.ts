@@ -57,7 +57,7 @@ export class WatchController {
   ): Promise<void> {
     const question = await this.accept(request, query, query.since);
     const body = await this.changes.answer(question, request, response);
-    sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
+    await sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
   }
 
   @Get('stream')
