@@ -142,6 +142,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         this.blindBecause = undefined;
         this.lastFailure = '';
         this.lastBatchAt = performance.now();
+        // A client that was closed connects again for the next command.
+        if (this.ended.signal.aborted) return;
       }
     } finally {
       this.provenBefore = this.provenAt;

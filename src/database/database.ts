@@ -48,7 +48,9 @@ export class Database implements OnApplicationShutdown {
   }
 
   private async connect(): Promise<void> {
-    const opening = openConnection(this.connection, this.config.mongodbUri ?? '');
+    const uri = this.config.mongodbUri;
+    if (!uri) throw new Error('No MongoDB URI');
+    const opening = openConnection(this.connection, uri);
     // The client is there before it connects: its first descriptions must not be missed.
     const client = this.connection.getClient();
     for (const listener of this.clientListeners) listener(client);

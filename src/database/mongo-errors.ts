@@ -16,7 +16,8 @@ const RETRYABLE_CODES = new Set([...TRANSIENT_CODES, ...SERVER_GONE_CODES]);
 export function isRetryable(error: unknown): boolean {
   if (isBrokenSocket(error)) return true;
   if (error instanceof MongoNetworkError) return !(error instanceof MongoNetworkTimeoutError);
-  return error instanceof MongoError && RETRYABLE_CODES.has(Number(error.code));
+  if (!(error instanceof MongoError)) return false;
+  return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
 }
 
 /** Whether the read can succeed some milliseconds later: of a collection or an index just made there is no snapshot. */
