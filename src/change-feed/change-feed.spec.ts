@@ -116,6 +116,15 @@ describe('ChangeFeed', () => {
     expect(await told).toBe(false);
   });
 
+  it('ends with the application, though it is only connecting then', async () => {
+    const early = feedOf(testDatabaseUri());
+    early.listen('things', recorder);
+    early.onApplicationBootstrap();
+    let hasEnded = false;
+    void early.onApplicationShutdown().then(() => (hasEnded = true));
+    await until(() => hasEnded, 5_000);
+  });
+
   it('goes on after a transaction that the driver can not measure', async () => {
     await things.insertOne({ _id: 'odd' });
     await until(() => recorder.commits.length === 1);
