@@ -17,6 +17,7 @@ import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { generateKey, hashKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { parseWholeNumber } from '../src/common/option-values.js';
 import { ShortWay } from '../src/markets/short-way.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -700,6 +701,7 @@ describe('while MongoDB is away', () => {
     const aDay = { name: 'test', expiresInMs: DAY_MS };
     const { key } = await cutOff.keys.create(aDay);
     const url = `${cutOff.url}/v1/markets/stream?eventId=any`;
+    await until(() => cutOff.app.get(ChangeFeed).isCurrent);
     const stream = await StreamClient.open(url, { 'X-API-Key': key });
     try {
       await stream.named('current');
