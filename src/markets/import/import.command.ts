@@ -9,8 +9,8 @@ FILE is NDJSON or one JSON array, gzipped or not: its content decides. A record 
 without _id; createdAt and updatedAt are optional. Markets are told apart by provider, eventId and marketId;
 those that are stored already, equal in all else, are left alone. In an array, the line of a record is the
 one on which it starts. Good records are in even when others are rejected. A run that was stopped can be
-run again. A dry run compares each record with what is stored: a new market that comes again, more than a
-thousand records later or in another file, is counted as inserted again.
+run again. A dry run compares each record with what is stored: a new market that comes again may be counted
+as inserted again.
 
 With --follow each record is stored as soon as it comes. While MongoDB is away nothing more is read, until it
 is back. SIGTERM ends it: what was read is stored, except a line that has not come to its end.`;
