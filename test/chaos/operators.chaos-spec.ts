@@ -30,7 +30,7 @@ describe('bad URI or password', () => {
     service = ServerProcess.spawn({ MONGODB_URI: `mongodb://service:${PASSWORD}@` });
     wrong.exactly(1, { seen: 'bad URI: exit code', measured: (await service.exited) ?? -1 });
     wrong.exactly('Bad settings: MONGODB_URI must be a MongoDB connection string', {
-      seen: 'bad URI: all that is said',
+      seen: 'bad URI: what is said',
       measured: said(service)
         .replace(/\s+/g, ' ')
         .replace(/ \(mongodb:.*/, ''),
