@@ -14,6 +14,7 @@ import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { WatchState } from '../clients/typescript/src/watch-state.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
+import { SCOPE_FIELDS, scopeOf, type Scope } from '../src/markets/scope.js';
 import { Random } from './coherence/random.js';
 import { until } from './until.js';
 
@@ -722,6 +723,13 @@ it('groups are applied all or none, and what is removed is gone', () => {
   state.apply([good, { ...good, fixtureId: 'g', removed }]);
   const sizes = ['f', 'g'].map((fixtureId) => state.markets({ fixtureId }).size);
   expect(sizes).toEqual([1, 0]);
+});
+
+it.each(SCOPE_FIELDS)('markets are kept by %s, as by each name that the service takes', (field) => {
+  const scope = scopeOf(field, 'x') as Scope;
+  const state = new WatchState(scope);
+  state.apply([{ ...scope, reset: true, changed: [{ _id: 'a' }], removed: [] }] as never);
+  expect([...state.markets(scope).keys()]).toEqual(['a']);
 });
 
 it('what can not be applied is asked for anew as a whole', async () => {

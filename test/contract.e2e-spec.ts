@@ -190,6 +190,19 @@ describe('every answer is as the document says:', () => {
   });
 });
 
+it('every route that needs a key refuses a parameter that it does not have', async () => {
+  const keyed = validator.operations.filter(({ operation }) => operation.security?.length);
+  expect(keyed.length).toBeGreaterThan(LOOKUPS.length);
+  for (const { template } of keyed) {
+    const { body, ...answer } = await askFor({
+      path: template.replaceAll(/[{}]/g, ''),
+      query: 'nope=1',
+    });
+    expect([template, answer]).toEqual([template, documented(400)]);
+    expect(JSON.parse(body).errors).toContainEqual(expect.objectContaining({ name: 'nope' }));
+  }
+});
+
 describe('without a key', () => {
   it('every route of the application is 401, but for those that are open', async () => {
     const routes = routesOf(service).filter((path) => !path.startsWith('/docs'));

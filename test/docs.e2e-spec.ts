@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIV3_1 } from 'openapi-types';
 import supertest from 'supertest';
+import { readFile } from 'node:fs/promises';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
-import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import { FILTERED_FIELDS, MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import { SCOPE_FIELDS } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { readCommitted } from './committed.js';
 import { store } from './factories.js';
@@ -104,6 +106,18 @@ describe('GET /openapi.json', () => {
     expect(body.data[0].changed.length).toBeGreaterThan(0);
   });
 
+  it('names every id that markets are looked up by, wherever it names one', () => {
+    const { ChangesGroup } = document.components?.schemas ?? {};
+    const places = {
+      lookups: LOOKUPS.map(({ id }) => id),
+      changes: Object.keys(parametersOf('/v1/markets/changes')),
+      stream: Object.keys(parametersOf('/v1/markets/stream')),
+      group: Object.keys((ChangesGroup as OpenAPIV3_1.SchemaObject).properties ?? {}),
+    };
+    for (const [place, names] of Object.entries(places))
+      expect([place, names]).toEqual([place, expect.arrayContaining([...SCOPE_FIELDS])]);
+  });
+
   it('shows cursors that can be asked with', async () => {
     const shown = [...JSON.stringify(document).matchAll(/AW[\w-]{26}/g)].map(([cursor]) => cursor);
     expect(shown).toHaveLength(2);
@@ -158,6 +172,16 @@ describe('GET /openapi.json', () => {
       for (const { description } of described) expect(description).toMatch(/.{5,}/);
     }
   });
+});
+
+it('the README has every route and filter in its tables', async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const routes = Object.keys(document.paths ?? {}).filter((path) => path.startsWith('/v1/'));
+  const rows = [
+    ...routes.map((path) => `| \`GET ${path}\``),
+    ...FILTERED_FIELDS.map((name) => `| \`${name}\``),
+  ];
+  expect(rows.filter((row) => !readme.includes(row))).toEqual([]);
 });
 
 describe('GET /docs', () => {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Document } from 'mongodb';
-import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
+import {
+  MARKET_MOMENTS,
+  MARKET_TYPES,
+  MarketSchema,
+  type FilteredField,
+} from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { leastOf } from './least.js';
@@ -23,12 +28,15 @@ const PROVIDERS = ['Northbook', 'Southbook', 'Eastbook'];
 const TAKE = 5;
 
 /** Of each filter nothing, one value and several: every combination. */
-const FILTERS = [
-  ['', '&marketMoment=live', '&marketMoment=live&marketMoment=prelive'],
-  ['', '&marketType=BTTS', '&marketType=BTTS&marketType=MATCH_ODDS'],
-  ['', '&marketStatus=SUSPENDED', '&marketStatus=OPEN&marketStatus=CLOSED'],
-  ['', '&provider=Southbook', '&provider=Southbook&provider=Eastbook'],
-].reduce((all, own) => all.flatMap((one) => own.map((other) => one + other)), ['']);
+const FILTERS = Object.values<readonly string[]>({
+  marketMoment: ['', '&marketMoment=live', '&marketMoment=live&marketMoment=prelive'],
+  marketType: ['', '&marketType=BTTS', '&marketType=BTTS&marketType=MATCH_ODDS'],
+  marketStatus: ['', '&marketStatus=SUSPENDED', '&marketStatus=OPEN&marketStatus=CLOSED'],
+  provider: ['', '&provider=Southbook', '&provider=Southbook&provider=Eastbook'],
+} satisfies Record<FilteredField, readonly string[]>).reduce(
+  (all, own) => all.flatMap((one) => own.map((other) => one + other)),
+  [''],
+);
 
 /** Each value of each filter among them. */
 const SOME_FILTERS = FILTERS.filter((_, index) => index % 5 === 0);
@@ -122,6 +130,17 @@ describe('what a look-up asks of MongoDB', () => {
       expect(total(plans, 'docsExamined')).toBeGreaterThan(TAKE);
       expect(total(plans, 'docsExamined')).toBeLessThanOrEqual(TAKE * SOME_FILTERS.length);
     });
+  });
+
+  it('uses indexes that are known by their names: one of other fields must have another name', () => {
+    const indexes = MarketSchema.indexes().map(
+      ([keys, { name }]) => `${name}: ${Object.keys(keys).join()}`,
+    );
+    expect(indexes).toEqual([
+      'market_identity: marketId,eventId,provider',
+      'eventId_page: eventId,_id,provider,marketMoment,marketStatus,marketType',
+      'fixtureId_page: fixtureId,_id,provider,marketMoment,marketStatus,marketType',
+    ]);
   });
 
   it('would tell a scan of the collection and a sort in memory', async () => {

@@ -13,6 +13,7 @@ interface AlertRule {
 }
 
 interface Panel {
+  readonly id: number;
   readonly title: string;
   readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
@@ -145,6 +146,10 @@ const UNITS = [
   [/_seconds(?:_bucket)?\b/, 's'],
   [/_bytes\b/, 'bytes'],
 ] as const;
+
+it('the panels of the dashboard have an id each', () => {
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+});
 
 it('the panels of the dashboard are in the units of their figures', () => {
   const shown = panels.flatMap(({ title, targets = [], fieldConfig }) =>

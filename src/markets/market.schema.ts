@@ -88,13 +88,18 @@ MarketSchema.index(
   { unique: true, name: 'market_identity' },
 );
 
-/** The fields that a query may filter by, in their order in the indexes. */
-export const FILTERED_FIELDS = ['provider', 'marketMoment', 'marketStatus', 'marketType'] as const;
+/** The fields that a query may filter by, in their order in the indexes. Memory holds no other fields than a market's. */
+export const FILTERED_FIELDS = [
+  'provider',
+  'marketMoment',
+  'marketStatus',
+  'marketType',
+] as const satisfies readonly (keyof Market)[];
 export type FilteredField = (typeof FILTERED_FIELDS)[number];
 
 // `_id` right after the look-up's id gives the order of the answer without a sort; the filters behind it are
 // judged on the index's own keys, so that only what is on the page is fetched, and counting fetches nothing.
-for (const field of SCOPE_FIELDS) {
+for (const field of SCOPE_FIELDS satisfies readonly (keyof Market)[]) {
   const filters = Object.fromEntries(FILTERED_FIELDS.map((name) => [name, 1 as const]));
   MarketSchema.index({ [field]: 1, _id: 1, ...filters }, { name: `${field}_page` });
 }
