@@ -56,6 +56,18 @@ it('defaults are values that the settings may be given', async () => {
   expect(loadConfig(Object.fromEntries(defaults))).toEqual(new Config());
 });
 
+it('a setting whose comment says what 0 is can be 0', async () => {
+  const zeros = (await readConfig()).filter(({ comment }) => /\b0(?:: | lets )/.test(comment));
+  const env = Object.fromEntries(zeros.map(({ variable }) => [variable, '0']));
+  expect(Object.keys(env)).toEqual(expect.arrayContaining(['CACHE_MAX_MB', 'STREAMS_MAX']));
+  const config = Object.values<unknown>({ ...loadConfig(env) });
+  expect(config.filter((value) => value === 0)).toHaveLength(zeros.length);
+});
+
+it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace'])('LOG_LEVEL can be %s', (level) => {
+  expect(loadConfig({ LOG_LEVEL: level })).toMatchObject({ logLevel: level });
+});
+
 it('all origins are allowed alone, or some by their names', () => {
   expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
   const two = ['https://a.example', 'https://b.example'];
