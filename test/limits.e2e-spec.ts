@@ -305,6 +305,8 @@ describe('refused keys from one address', () => {
       expect((await askStrict('nonsense')).status).toBe(429);
     }, strict);
     expect(commands).toEqual([]);
+    const { text } = await strict.getOpen('/metrics').expect(200);
+    expect(text).toContain('rate_limited_requests_total{limit="address"} 2\n');
   });
 
   it('do not stop a good key that was seen before, lately or not', async () => {
