@@ -110,6 +110,8 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   const warnings = service.logged.filter((line) => line.includes('Requests are refused'));
   expect(warnings.length).toBeGreaterThan(0);
   expect(warnings.length).toBeLessThan(10);
+  const { requestId } = JSON.parse(warnings[0] ?? '') as { requestId?: string };
+  expect([...ids]).toContain(requestId);
   // All is as before.
   await service.get(PATH).expect(200);
 });
