@@ -473,6 +473,13 @@ describe('the log', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 404]);
     expect((await log.line({ requestId: 'first' }))['durationMs']).toBeGreaterThan(400);
     expect((await log.line({ requestId: 'ahead' }))['durationMs']).toBeLessThan(300);
+    const metrics = await metricsOf(url);
+    const ofLookUps = `method="GET",route="${FIXTURE_ROUTE}",status="200"}`;
+    const seconds = valueOf(metrics, `http_request_duration_seconds_sum{${ofLookUps}`);
+    expect(seconds).toBeGreaterThan(0.4);
+    expect(seconds).toBeLessThan(100);
+    // No answer may take longer.
+    expect(metrics).toContain(`http_request_duration_seconds_bucket{le="2.5",${ofLookUps}`);
   });
 
   it('leaves probes and scrapes out until it is asked for more', async () => {
