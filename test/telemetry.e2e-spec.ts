@@ -543,13 +543,31 @@ describe('the log', () => {
   });
 });
 
-it('a trace holds nothing of the words that a caller sends along', async () => {
+it('a trace is that of the caller, and holds nothing of his words besides', async () => {
   const recorded = new RecordedSpans();
   const traced = await createTestApp({}, { tracing: recorded.api });
   try {
-    const words = { baggage: 'user=somebody', tracestate: 'user=somebody' };
-    await traced.get('/v1/markets/market/fixture/f').set(words).expect(200);
-    expect(recorded.spans.length).toBeGreaterThan(0);
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const words = { traceparent, baggage: 'user=somebody', tracestate: 'user=somebody' };
+    const asking = traced.get('/v1/markets/market/fixture/f').set(words);
+    const { headers } = await asking.expect(200);
+    expect(recorded.spans).toEqual([
+      {
+        name: `GET ${FIXTURE_ROUTE}`,
+        kind: recorded.api.SpanKind.SERVER,
+        parent: { traceparent, tracestate: undefined, baggage: undefined },
+        attributes: {
+          'http.request.method': 'GET',
+          'http.route': FIXTURE_ROUTE,
+          'http.response.status_code': 200,
+          'markets_odds.request_id': headers['x-request-id'],
+          'markets_odds.key_id': keyIdOf(traced.key),
+          'markets_odds.source': 'database',
+        },
+        status: undefined,
+        isEnded: true,
+      },
+    ]);
     expect(JSON.stringify(recorded.spans)).not.toContain('somebody');
   } finally {
     await traced.close();
