@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openEmbedded } from '../src/embedded-mongod/embedded.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
@@ -144,6 +145,25 @@ describe('the embedded MongoDB', () => {
     } finally {
       jest.restoreAllMocks();
     }
+  });
+
+  it('is waited for until one is told to end, which is said once', async () => {
+    const command = new User('a command');
+    await command.uri;
+    const [said, ending] = [[] as string[], new AbortController()];
+    const { signal } = ending;
+    const options = { path: folder, name: 'another', shared: false, signal };
+    const opening = openEmbedded(options, (line) => said.push(line));
+    await until(() => said.length > 0);
+    // It looks about three times a second.
+    await delay(700);
+    ending.abort(new Error('stopped'));
+    await expect(opening).rejects.toThrow(/^stopped$/);
+    const { pid } = command.process;
+    expect(said).toEqual([
+      `Waiting for a command (process ${pid}) to end: it is using ${await realpath(folder)}`,
+    ]);
+    await interrupt(command);
   });
 
   it('is ended again when nobody could find it', async () => {
