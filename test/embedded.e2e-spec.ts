@@ -228,5 +228,7 @@ describe('npm start and npm run cli', () => {
     await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGTERM'));
     expect(await listKeys()).toBe(beside);
     expect(await mongodPid()).toBe(0);
+    // Others would have waited for it by this name.
+    expect(await readOwner(folder)).toMatchObject({ name: 'keys list', shared: false });
   });
 });
