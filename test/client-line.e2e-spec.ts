@@ -64,6 +64,19 @@ it("a client asks past a browser's own cache, and sends no cookies", async () =>
   expect(options).toMatchObject({ cache: 'no-store', credentials: 'omit', redirect: 'manual' });
 });
 
+it('a client that is told nothing else remembers 500 answers', async () => {
+  const tags: (string | null)[] = [];
+  const client = clientOf(async (_url, request) => {
+    tags.push(new Headers(request?.headers).get('If-None-Match'));
+    const headers = { 'Content-Type': 'application/json', ETag: '"e"' };
+    return new Response('{"data":[]}', { headers });
+  });
+  const others = Array.from({ length: 499 }, (_, index) => `f${index}`);
+  for (const id of ['first', ...others, 'first', 'another', 'f0', 'first'])
+    await client.byFixture(id);
+  expect(tags.slice(-4)).toEqual(['"e"', null, null, '"e"']);
+});
+
 it.each<[what: string, call: (client: MarketsClient, signal: AbortSignal) => Promise<unknown>]>([
   ['a page', (client, signal) => client.byFixture('f', {}, { signal })],
   ['all markets', (client, signal) => client.markets({ fixtureId: 'f' }, { signal }).next()],
