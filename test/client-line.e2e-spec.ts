@@ -99,6 +99,12 @@ it('an answer of somebody else is not read, and holds no connection', async () =
   expect(cancel).toHaveBeenCalledTimes(1);
 });
 
+it('a redirect is told as one in a browser too, which does not tell its status', async () => {
+  const answer = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' });
+  const told = { status: 0, message: expect.stringContaining('baseUrl') };
+  await expect(clientOf(async () => answer).byFixture('f')).rejects.toMatchObject(told);
+});
+
 it.each(['{"take":["bad"]}', '[null,{}]', '"bad"'])(
   'a problem of somebody else is told as one, though its errors are %s',
   async (errors) => {
