@@ -338,6 +338,30 @@ describe('a watch', () => {
     expect(streams).toBeGreaterThan(5);
   });
 
+  it('has to ask where no more than the first word of a stream comes through', async () => {
+    const asked: string[] = [];
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        asked.push(url);
+        if (!url.endsWith('stream')) return new Response('{"data":[],"meta":{"cursor":"c"}}');
+        const body = new ReadableStream<Uint8Array>({
+          start(sender) {
+            sender.enqueue(new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n'));
+            setTimeout(() => sender.close(), 1_000);
+          },
+        });
+        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(30_000);
+    watch.close();
+    // The first answer shows that the line is not dead, for which streams are tried again.
+    expect(asked.filter((url) => url.endsWith('stream'))).toHaveLength(2);
+    expect(asked.length).toBeGreaterThan(10);
+  });
+
   it('that nobody wants any more never begins', async () => {
     const fetch = jest.fn(() => new Promise<Response>(() => undefined));
     const watch = clientOf(fetch).watch({ fixtureId: 'f' }, { signal: AbortSignal.abort() });
