@@ -622,6 +622,13 @@ describe('a wait', () => {
     expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(60_000);
   });
 
+  it('is not below nothing, though the service has asked for a time that is past', async () => {
+    const date = new Date(Date.now() - 60_000).toUTCString();
+    const problem = await refused('rate_limited', { 'Retry-After': date });
+    expect(problem.retryAfterMs).toBe(0);
+    expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(0);
+  });
+
   it('longer than a timer can be is no short one', async () => {
     const giveUp = AbortSignal.timeout(50);
     for (const ms of [2 ** 31, Infinity]) {
