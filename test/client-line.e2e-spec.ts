@@ -646,6 +646,19 @@ describe('a stream', () => {
     await expect(events.next()).rejects.toThrow(ConnectionLost);
   });
 
+  it('lets its connection go when nobody wants more of it', async () => {
+    const cancel = jest.fn<() => void>();
+    const current = new TextEncoder().encode('event: current\ndata: {}\n\n');
+    const body = new ReadableStream({ start: (sender) => sender.enqueue(current), cancel });
+    const headers = { 'Content-Type': 'text/event-stream' };
+    const open = async () => new Response(body, { headers });
+    const { signal } = new AbortController();
+    const events = streamEvents({ open } as unknown as Transport, 'http://a', signal);
+    await events.next();
+    await events.return(undefined);
+    expect(cancel).toHaveBeenCalledTimes(1);
+  });
+
   it('is given up when nothing is heard of it for ten seconds', async () => {
     // What streams are made of goes on: only time is ours.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
