@@ -705,6 +705,17 @@ it('characters of several bytes may come in pieces in an answer to a watch that 
   expect(text).toBe('"Höhe ⚽"');
 });
 
+it('an answer to a watch that asks is given up when nothing of it comes', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const transport = { open: async () => new Response(new ReadableStream()) };
+  const { signal } = new AbortController();
+  let end: unknown;
+  const text = readText(transport as unknown as Transport, 'http://a', signal);
+  text.catch((failure: unknown) => (end = failure));
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect(end).toMatchObject({ name: 'ConnectionLost' });
+});
+
 it('a wait leaves nothing behind at its signal', async () => {
   const { signal } = new AbortController();
   await sleep(1, signal);
