@@ -808,27 +808,30 @@ it.each(SCOPE_FIELDS)('markets are kept by %s, as by each name that the service 
   expect([...state.markets(scope).keys()]).toEqual(['a']);
 });
 
-it('what can not be applied is asked for anew as a whole', async () => {
-  const asked: (string | undefined)[] = [];
-  const server = createServer(({ url }, response) => {
-    asked.push(url);
-    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-    response.write('event: current\nid: c1\ndata: {"ageMs":1}\n\n');
-    response.write('event: changes\nid: c2\ndata: {"data":[{"fixtureId":"other"}]}\n\n');
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const client = new MarketsClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k' });
-  const watch = client.watch({ fixtureId: 'f' });
-  try {
-    await until(() => asked.length > 1);
-    expect(asked[1]).not.toContain('since');
-  } finally {
-    watch.close();
-    server.closeAllConnections();
-    server.close();
-  }
-});
+it.each(['{"data":[{"fixtureId":"other"}]}', '{"data":'])(
+  'what can not be applied is asked for anew as a whole: %s',
+  async (news) => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer(({ url }, response) => {
+      asked.push(url);
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write('event: current\nid: c1\ndata: {"ageMs":1}\n\n');
+      response.write(`event: changes\nid: c2\ndata: ${news}\n\n`);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = new MarketsClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k' });
+    const watch = client.watch({ fixtureId: 'f' });
+    try {
+      await until(() => asked.length > 1);
+      expect(asked[1]).not.toContain('since');
+    } finally {
+      watch.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+);
 
 const groupOf = (name: string, reset: boolean) => {
   return { fixtureId: 'f', reset, changed: [{ _id: 'm', name }], removed: [] };
