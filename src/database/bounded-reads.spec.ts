@@ -101,6 +101,8 @@ it('tries again while the driver offers broken connections', async () => {
     });
   };
   await expect(reads.run(900, read)).resolves.toBe('answer');
+  broken = Infinity;
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
 });
 
 it('waits for a snapshot that is not there yet, as after an index was made', async () => {
