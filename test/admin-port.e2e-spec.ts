@@ -83,6 +83,10 @@ describe('With ADMIN_PORT', () => {
     const env = { ...process.env, PORT: String(service.port), ADMIN_PORT: String(adminPort) };
     const check = promisify(execFile);
     await check(process.execPath, ['dist/health-check.js', 'live'], { env });
+    const elsewhere = check(process.execPath, ['dist/health-check.js'], {
+      env: { ...env, HOST: '127.0.0.2' },
+    });
+    await expect(elsewhere).rejects.toThrow('ECONNREFUSED 127.0.0.2');
     const wrong = { ...env, ADMIN_PORT: '' };
     // Left to itself it asks what says nothing of MongoDB.
     await expect(check(process.execPath, ['dist/health-check.js'], { env: wrong })).rejects.toThrow(
