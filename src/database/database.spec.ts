@@ -10,6 +10,8 @@ it('logs in anew each time that MongoDB knows it no more, once at a time', async
   const connect = jest.spyOn(database, 'connectEventually').mockResolvedValue(undefined);
   await Promise.all([database.logInAgain(), database.logInAgain()]);
   expect(connect).toHaveBeenCalledTimes(1);
+  // Metrics say that MongoDB is away until it lets us in.
+  expect(database.topology.isRefused).toBe(true);
   await database.logInAgain();
   expect(connect).toHaveBeenCalledTimes(2);
 });
