@@ -1,5 +1,6 @@
-import { expect, it } from '@jest/globals';
-import { MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
+import { expect, it, jest } from '@jest/globals';
+import { MongoClient, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
+import { testDatabaseUri } from '../../test/mongo.js';
 import { newestChange } from './newest-change.js';
 
 it('says how far it has looked where the oplog reaches no further back, which is no failure', async () => {
@@ -20,4 +21,16 @@ it('says how far it has looked where the oplog reaches no further back, which is
     ageSeconds: null,
     searchedSeconds: 10,
   });
+});
+
+it('tells no age below nothing, though the clock of MongoDB is ahead', async () => {
+  const client = await MongoClient.connect(testDatabaseUri());
+  try {
+    await client.db().collection('markets').insertOne({});
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 60_000);
+    expect(await newestChange(client.db(), 'markets')).toMatchObject({ ageSeconds: 0 });
+  } finally {
+    jest.restoreAllMocks();
+    await client.close();
+  }
 });
