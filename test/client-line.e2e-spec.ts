@@ -430,8 +430,12 @@ describe('a watch', () => {
     [{ pollMs: 5_000 }, 5_000],
   ])('that has to ask, with %j, tries a stream again once a minute', async (options, everyMs) => {
     const asked: string[] = [];
+    const cursors: unknown[] = [];
     const transport = {
-      url: (path: string) => path,
+      url: (path: string, { since }: { since?: string }) => {
+        cursors.push(since);
+        return path;
+      },
       open: async (url: string) => {
         asked.push(url);
         if (url.endsWith('stream')) throw await refused('changes_unavailable');
@@ -444,6 +448,7 @@ describe('a watch', () => {
     expect(asked.filter((url) => url.endsWith('stream'))).toHaveLength(2);
     expect(asked.length).toBeGreaterThan(100_000 / everyMs - 2);
     expect(asked.length).toBeLessThan(100_000 / everyMs + 5);
+    expect(cursors.slice(0, 4)).toEqual([undefined, undefined, 'c', 'c']);
   });
 
   it('that has to ask, and asks seldom, is current all the while', async () => {
