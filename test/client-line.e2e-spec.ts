@@ -502,6 +502,7 @@ describe('a watch', () => {
     })();
     await jest.advanceTimersByTimeAsync(1_000);
     expect(await told).toBe(705);
+    expect(watch.ageMs).toBeCloseTo(1_005);
   });
 
   it('that has to ask is late when its questions are not answered any more', async () => {
