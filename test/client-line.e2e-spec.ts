@@ -278,14 +278,15 @@ describe('a watch', () => {
 
   it('asks for its ids with its filters, and how long to gather', () => {
     const asked: unknown[] = [];
-    const client = clientOf((url) => {
-      asked.push(url);
+    const client = clientOf((url, request) => {
+      asked.push(url, new Headers(request?.headers).get('Accept'));
       return new Promise(() => undefined);
     });
     const query = { fixtureId: ['f', 'g'], provider: 'Northbook' };
     client.watch(query, { conflateMs: 500 }).close();
     expect(asked).toEqual([
       'http://a/v1/markets/stream?fixtureId=f&fixtureId=g&provider=Northbook&conflateMs=500',
+      'text/event-stream',
     ]);
   });
 
