@@ -708,6 +708,12 @@ it('characters of several bytes may come in pieces', async () => {
   expect(events).toMatchObject([{ data: '"Höhe ⚽"' }]);
 });
 
+it('an event without an id has none, whatever came before it', async () => {
+  const ids: unknown[] = [];
+  for await (const { id } of readEvents(byteByByte('id: c\ndata: 1\n\ndata: 2\n\n'))) ids.push(id);
+  expect(ids).toEqual(['c', undefined]);
+});
+
 it('characters of several bytes may come in pieces in an answer to a watch that asks, too', async () => {
   const transport = { open: async () => new Response(byteByByte('"Höhe ⚽"')) };
   const { signal } = new AbortController();
