@@ -812,6 +812,7 @@ it('groups are applied all or none, and what is removed is gone', () => {
   const bad = { fixtureId: 'other', reset: true, changed: [], removed: [] };
   expect(() => state.apply([good, bad])).toThrow(TypeError);
   expect(state.markets({ fixtureId: 'f' }).size).toBe(0);
+  expect(() => state.markets({ fixtureId: 'other' })).toThrow(RangeError);
   state.apply([good, { ...good, fixtureId: 'g', removed }]);
   const sizes = ['f', 'g'].map((fixtureId) => state.markets({ fixtureId }).size);
   expect(sizes).toEqual([1, 0]);
