@@ -68,6 +68,18 @@ it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace'])('LOG_LEVEL can be 
   expect(loadConfig({ LOG_LEVEL: level })).toMatchObject({ logLevel: level });
 });
 
+it('in production a database has to be named: the embedded MongoDB is none for that', () => {
+  for (const MONGODB_URI of [undefined, '']) {
+    const env = { NODE_ENV: 'production', MONGODB_URI };
+    expect(() => loadConfig(env)).toThrow('MONGODB_URI must be set');
+  }
+  expect(loadConfig({ NODE_ENV: 'test' }).mongodbUri).toBeUndefined();
+  const mongodbUri = 'mongodb://127.0.0.1/odds';
+  expect(loadConfig({ NODE_ENV: 'production', MONGODB_URI: mongodbUri })).toMatchObject({
+    mongodbUri,
+  });
+});
+
 it('all origins are allowed alone, or some by their names', () => {
   expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toEqual(['*']);
   const two = ['https://a.example', 'https://b.example'];
