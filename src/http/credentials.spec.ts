@@ -34,6 +34,7 @@ describe('mayHoldKey', () => {
   it('suspects six characters of the secret of a key that came with the request', () => {
     expect(mayHoldKey('xPublicx', requestWith({ 'x-api-key': key }))).toBe(true);
     expect(mayHoldKey('xPublicx', requestWith({}, 'x', key))).toBe(true);
+    expect(mayHoldKey('xPublicx', requestWith({ 'x-api-key': key }, 'x'))).toBe(true);
     expect(mayHoldKey('Public', requestWith({ 'x-api-key': key }))).toBe(true);
     expect(mayHoldKey('ThisIs', requestWith({ 'x-api-key': key }))).toBe(true);
     expect(mayHoldKey('xPublix', requestWith({ 'x-api-key': key }))).toBe(false);
