@@ -67,6 +67,7 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await runCli(command.split(' ').filter(Boolean));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(message);
+    expect(stderr).toContain('--help');
     expect(stderr).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
