@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,8 +27,8 @@ import { until } from './until.js';
 
 ownDataPaths();
 
-async function answers(host: string, port: number): Promise<boolean> {
-  const socket = connect({ host, port, timeout: 1_000 });
+async function answers(where: NetConnectOpts): Promise<boolean> {
+  const socket = connect({ ...where, timeout: 1_000 });
   const events = ['connect', 'error', 'timeout'];
   const first = await new Promise((resolve) => {
     events.forEach((event) => socket.once(event, () => resolve(event)));
@@ -42,10 +42,12 @@ async function expectLoopbackOnly(port: number): Promise<void> {
     .flatMap((addresses) => addresses ?? [])
     .filter(({ internal, scopeid }) => !internal && !scopeid)
     .map(({ address }) => address);
-  expect(await answers('127.0.0.1', port)).toBe(true);
+  expect(await answers({ host: '127.0.0.1', port })).toBe(true);
   for (const host of ['127.0.0.2', '::1', ...others]) {
-    expect([host, await answers(host, port)]).toEqual([host, false]);
+    expect([host, await answers({ host, port })]).toEqual([host, false]);
   }
+  // One of another user's could not be removed, and mongod would not start.
+  expect(await answers({ path: `/tmp/mongodb-${port}.sock` })).toBe(false);
 }
 
 describe('the embedded MongoDB', () => {
