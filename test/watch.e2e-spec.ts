@@ -827,10 +827,18 @@ describe('a stream ends', () => {
 it('streams are counted, logged once and no part of the request histogram', async () => {
   const stream = await open(`eventId=${randomUUID()}`);
   await stream.named('current');
-  const line = () => service.logged.find((text) => text.includes('"endReason":"left"'));
+  const requestId = String(stream.response.headers['x-request-id']);
+  const lines = () => service.logged.filter((text) => text.includes(requestId));
   stream.close();
-  await until(() => line() !== undefined);
-  expect(JSON.parse(line() ?? '')).toMatchObject({ route: '/v1/markets/stream', status: 200 });
+  await until(() => lines().length > 0);
+  expect(lines().map((line) => JSON.parse(line))).toMatchObject([
+    {
+      route: '/v1/markets/stream',
+      status: 200,
+      events: stream.events.length,
+      endReason: 'left',
+    },
+  ]);
   const metrics = await service.app.get(Metrics).registry.metrics();
   expect(metrics).toMatch(/streams_ended_total{reason="left"} [1-9]/);
   expect(metrics).not.toMatch(

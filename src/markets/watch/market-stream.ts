@@ -36,7 +36,7 @@ export class MarketStream implements ScopeWatcher {
     response.prependOnceListener('close', () =>
       this.markEnded(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
     );
-    this.progress.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
+    response.write(streamEvents.retry(500 + Math.floor(2_501 * Math.random())));
     this.pump();
   }
 
