@@ -163,6 +163,12 @@ describe('records that others wrote', () => {
     }
   });
 
+  it('are listed with an id that can be told, whatever type it has', async () => {
+    await odd({ _id: { of: 'another service' } });
+    const { json } = await run<Shown[]>('list');
+    expect(json.map(({ id }) => id)).toContain('{"of":"another service"}');
+  });
+
   it('that end keep their end when rotated, if nobody knows how old they are', async () => {
     const expiresAt = new Date(Date.now() + DAY_MS);
     const id = await odd({ name: 'ageless', expiresAt });
