@@ -158,7 +158,8 @@ describe('records that others wrote', () => {
     expect(text).toMatch(new RegExp(`^${strange} +unreadable +unknown +unknown +default`, 'm'));
     await expect(run('rotate', strange)).rejects.toThrow(/its expiresAt is no date/);
     expect((await run('rotate', bare)).json).toMatchObject({ name: bare, state: 'active' });
-    for (const id of [bare, strange]) {
+    const ended = await odd({ expiresAt: new Date(0) });
+    for (const id of [bare, strange, ended]) {
       expect((await run('revoke', id)).json).toMatchObject({ id, state: 'revoked' });
     }
   });
