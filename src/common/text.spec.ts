@@ -1,9 +1,15 @@
 import { expect, it } from '@jest/globals';
-import { messageOf } from './text.js';
+import { messageOf, printableJson } from './text.js';
 
 it('of what MongoDB says the command is left out, over however many lines it goes', () => {
   const error = new Error(
     'not allowed to execute command {\n  insert: "api_keys",\n  hash: "secret"\n}',
   );
   expect(messageOf(error)).toBe('not allowed');
+});
+
+it('JSON for a terminal has no control character, not even DEL', () => {
+  const text = 'a\u007f\u009b\u202e\u00e9';
+  expect(printableJson(text)).toBe('"a\\u007f\\u009b\\u202e\\u00e9"');
+  expect(JSON.parse(printableJson(text))).toBe(text);
 });
