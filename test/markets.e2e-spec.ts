@@ -244,6 +244,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
             hasPreviousPage: previous,
             hasNextPage: next,
           });
+          await until(async () => (await lastLogged()).items === items, 5_000);
         },
       );
     });
@@ -823,9 +824,12 @@ function delayFreshness(): Promise<void> {
 
 /** Where the last answer came from, once its request is logged. */
 async function sourceLogged(): Promise<string | undefined> {
+  return (await lastLogged()).source;
+}
+
+async function lastLogged(): Promise<{ source?: string; items?: number }> {
   await new Promise(setImmediate);
-  const line = service.logged.findLast((each) => each.includes('"msg":"request"')) ?? '{}';
-  return (JSON.parse(line) as { source?: string }).source;
+  return JSON.parse(service.logged.findLast((each) => each.includes('"msg":"request"')) ?? '{}');
 }
 
 async function tagOf(path: string): Promise<string | undefined> {
