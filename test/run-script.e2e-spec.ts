@@ -53,6 +53,9 @@ it('what changed since the last build began is built first, and nothing else', a
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const outputs = [run('main'), run('main'), run('main')].map(({ stdout }) => stdout);
   expect(outputs).toEqual(['1\n', '2\n', '2\n']);
-  await writeFile(join(folder, 'tsconfig.json'), '{}');
-  expect(run('main').stdout).toBe('3\n');
+  const beside = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
+  for (const [index, name] of beside.entries()) {
+    await writeFile(join(folder, name), '{}');
+    expect(run('main').stdout).toBe(`${index + 3}\n`);
+  }
 });
