@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 const SIDE_BY_SIDE = resolve('scripts/side-by-side.js');
 
@@ -20,11 +21,12 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it.each([
-  ['good other', 0],
-  ['good bad', 1],
-  ['good killed', 1],
-])('scripts side by side: %s ends with %d', async (names, code) => {
+  ['good other', 0, ''],
+  ['good bad', 1, 'npm run bad fails\n'],
+  ['good killed', 1, 'npm run killed fails\n'],
+])('scripts side by side: %s ends with %d, and names what fails', async (names, code, told) => {
   const args = [SIDE_BY_SIDE, ...names.split(' ')];
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: 'ignore' });
-  expect(await once(child, 'exit')).toEqual([code, null]);
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  const [stderr, end] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect([end, stderr]).toEqual([[code, null], told]);
 });
