@@ -79,6 +79,8 @@ let passed: boolean;
   it('tries many ids with the example that is filled in', async () => {
     const swagger = await SwaggerPage.open(page, service.url);
     await swagger.authorize('X-API-Key', DEMO_KEY);
+    // The page remembers the key.
+    await page.goto(`${service.url}/docs`);
     expect(await swagger.execute('listChanges')).toMatchObject({
       status: 200,
       body: { data: [{ fixtureId: 'demo-fixture-1', changed: expect.any(Array) }] },
