@@ -3,7 +3,7 @@ import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient, type Collection } from 'mongodb';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Page, type Request } from 'playwright-core';
 import { demoMarkets, type DemoMarket } from '../../src/demo/demo-markets.js';
 import { freePort } from '../../src/embedded-mongod/free-port.js';
 import { startServer, type ServerProcess } from '../server-process.js';
@@ -88,6 +88,13 @@ const origins = new Set<string>();
     await page.getByText('Current').waitFor();
   });
 
+  it('leaves the stream of what was watched before: a key may have few at a time', async () => {
+    const left = page.waitForEvent('requestfailed', { predicate: isStream, timeout: 5_000 });
+    await page.evaluate(`document.getElementById('watch').requestSubmit()`);
+    expect((await left).failure()?.errorText).toBe('net::ERR_ABORTED');
+    await page.getByText('Current').waitFor();
+  });
+
   it('comes back by itself when the service does, and has missed nothing', async () => {
     await service.stop('SIGTERM');
     await page.getByText('Reconnecting').waitFor();
@@ -164,6 +171,10 @@ const origins = new Set<string>();
     expect(await board().count()).toBe(0);
   });
 });
+
+function isStream(request: Request): boolean {
+  return request.url().includes('/v1/markets/stream?');
+}
 
 function board() {
   return page.locator('.market');
