@@ -95,6 +95,15 @@ const origins = new Set<string>();
     await page.getByText('Current').waitFor();
   });
 
+  it('tells how old the board is by what the service says of it', async () => {
+    const aMinute = 'event: late\ndata: {"ageMs":60000}\n\n';
+    await page.route('**/v1/markets/stream?*', (route) => route.fulfill({ body: aMinute }));
+    await page.goto(`${service.url}/docs/live`);
+    await page.locator('#age', { hasText: /^as of 6\d\.\d s ago$/ }).waitFor(SHOWN_WITHIN);
+    await page.unroute('**/v1/markets/stream?*');
+    await page.getByText('Current').waitFor();
+  });
+
   it('comes back by itself when the service does, and has missed nothing', async () => {
     await service.stop('SIGTERM');
     await page.getByText('Reconnecting').waitFor();
