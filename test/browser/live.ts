@@ -165,6 +165,25 @@ const origins = new Set<string>();
     expect(shown).toEqual(['q']);
   });
 
+  it('names each id, what is not open, and where there is nothing', async () => {
+    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
+      const root = document.createElement('div');
+      const board = new Board(root);
+      const market = { _id: 'a', name: 'a', marketMoment: 'live', marketStatus: 'SUSPENDED' };
+      board.apply({ eventId: '1', reset: true, changed: [market], removed: [] });
+      board.apply({ fixtureId: '2', reset: true, changed: [], removed: [] });
+      return [...root.children].map((section) => [
+        section.querySelector('h2').textContent,
+        section.querySelector('.moment')?.textContent,
+        section.querySelector('p').hidden ? '' : section.querySelector('p').textContent,
+      ]);
+    })`);
+    expect(shown).toEqual([
+      ['Event 1', 'live · SUSPENDED', ''],
+      ['Fixture 2', undefined, 'No markets.'],
+    ]);
+  });
+
   it.each([
     ['is wrong', 'mos_wrong', /key/i],
     ['no header can hold', 'mos_…', /failed/],
