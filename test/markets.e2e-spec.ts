@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  Binary,
   BSONRegExp,
   Decimal128,
   Double,
@@ -431,6 +432,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       const objectId = new ObjectId();
       // In MongoDB's order. Made apart from other runs, since _id is unique in the collection.
       const salt = Math.floor(Math.random() * 1e9);
+      const short = Buffer.from(`${salt}`);
       const ids: [stored: unknown, shown: string][] = [
         [new Int32(salt), `${salt}`],
         [new Double(salt + 0.5), `${salt + 0.5}`],
@@ -438,6 +440,10 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
         [Long.fromString('9007199254740993').add(salt), `${9007199254740993n + BigInt(salt)}`],
         [`text ${salt}`, `text ${salt}`],
         [{ a: salt, b: 'x' }, `{"a":${salt},"b":"x"}`],
+        [
+          new Binary(short, Binary.SUBTYPE_UUID),
+          `{"$binary":{"base64":"${short.toString('base64')}","subType":"04"}}`,
+        ],
         [uuid, uuid.toString()],
         [objectId, objectId.toHexString()],
         [new Date(salt), new Date(salt).toISOString()],
