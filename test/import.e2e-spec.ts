@@ -24,6 +24,7 @@ import { initDatabase } from '../src/database/init.js';
 import type { BatchTally, ImportEntry } from '../src/markets/import/batch-tally.js';
 import { MarketWriter } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
+import { bulkWrite, insertIfMissing } from '../src/markets/import/stored-markets.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { onMember, setFailCommand, writable } from './mongo-admin.js';
@@ -313,6 +314,8 @@ describe('markets import', () => {
         ['M', 'after'],
         ['m', 'before'],
       ]);
+      const late = ['n', 'N'].map((marketId) => insertIfMissing({ ...lower, marketId }));
+      expect((await bulkWrite(collection, late)).result.upsertedCount).toBe(2);
     } finally {
       await otherClient.db().dropDatabase();
       await otherClient.close();
@@ -456,7 +459,7 @@ describe('markets import', () => {
     const other = testDatabaseUri();
     const otherClient = await MongoClient.connect(other);
     try {
-      const twin = aRecord();
+      const twin = aRecord({ marketId: 'of\ntwo lines' });
       await otherClient
         .db()
         .collection('markets')
@@ -467,7 +470,7 @@ describe('markets import', () => {
       const result = await importTo(other, ['-'], ndjson(aRecord()));
       expect(result).toMatchObject({ code: 0, report: counts({ read: 1, inserted: 1 }) });
       expect(result.stderr).toMatch(
-        /^warning: index markets\.market_identity can't be made: .*E11000/,
+        /^warning: index markets\.market_identity can't be made: .*E11000.*\n$/,
       );
 
       await otherClient.db().collection('markets').deleteMany({});
