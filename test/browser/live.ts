@@ -80,12 +80,23 @@ const origins = new Set<string>();
     await page.getByText('Current').waitFor();
     const all = demoMarkets().filter(({ fixtureId }) => fixtureId === 'demo-fixture-1');
     expect(await board().count()).toBe(all.length);
-    await page.goto(`${service.url}/docs/live?eventId=nb-1001`);
+    const [first, second, event] = [
+      'fixtureId=demo-fixture-1',
+      'fixtureId=demo-fixture-2',
+      'eventId=nb-1001',
+    ];
+    await page.goto(
+      `${service.url}/docs/live?${event}&${first}&${second}&${first}&marketMoment=prelive`,
+    );
     await page.getByText('Current').waitFor();
-    const ofEvent = demoMarkets().filter(({ eventId }) => eventId === 'nb-1001');
-    expect(await board().count()).toBe(ofEvent.length);
+    expect(new URL(page.url()).search).toBe(`?${first}&${second}&${event}&marketMoment=prelive`);
+    const prelive = demoMarkets().filter(({ marketMoment }) => marketMoment === 'prelive');
+    const ofFixtures = prelive.filter(({ fixtureId }) => /^demo-fixture-[12]$/.test(fixtureId));
+    const ofEvent = prelive.filter(({ eventId }) => eventId === 'nb-1001');
+    expect(await board().count()).toBe(ofFixtures.length + ofEvent.length);
     await page.goto(`${service.url}/docs/live`);
     await page.getByText('Current').waitFor();
+    expect(new URL(page.url()).search).toBe(`?${first}&${second}&marketMoment=live`);
   });
 
   it('leaves the stream of what was watched before: a key may have few at a time', async () => {
