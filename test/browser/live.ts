@@ -184,18 +184,21 @@ const origins = new Set<string>();
     const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
       const root = document.createElement('div');
       const board = new Board(root);
-      const market = { _id: 'a', name: 'a', marketMoment: 'live', marketStatus: 'SUSPENDED' };
+      const runners = [{ runnerId: 'r', name: 'r' }];
+      const live = { marketMoment: 'live', marketStatus: 'SUSPENDED' };
+      const market = { _id: 'a', name: 'a', runners, ...live };
       board.apply({ eventId: '1', reset: true, changed: [market], removed: [] });
       board.apply({ fixtureId: '2', reset: true, changed: [], removed: [] });
       return [...root.children].map((section) => [
         section.querySelector('h2').textContent,
         section.querySelector('.moment')?.textContent,
+        section.querySelector('.price')?.textContent,
         section.querySelector('p').hidden ? '' : section.querySelector('p').textContent,
       ]);
     })`);
     expect(shown).toEqual([
-      ['Event 1', 'live · SUSPENDED', ''],
-      ['Fixture 2', undefined, 'No markets.'],
+      ['Event 1', 'live · SUSPENDED', '–', ''],
+      ['Fixture 2', undefined, undefined, 'No markets.'],
     ]);
   });
 
