@@ -131,6 +131,7 @@ describe('keys list', () => {
     expect(json).toContainEqual(
       expect.objectContaining({ id, name: 'Punter Ltd', state: 'active', rateLimit: 7 }),
     );
+    expect(text).toMatch(/^ID +NAME +STATE +CREATED +EXPIRES +PER MINUTE +STREAMS\n/);
     expect(text).toMatch(new RegExp(`^${id}  Punter Ltd +active  \\S+  never  +7  +3$`, 'm'));
     for (const shown of [JSON.stringify(json), text]) {
       expect(shown).not.toContain(key.slice(17, 49));
