@@ -46,6 +46,7 @@ describe('the command line', () => {
   it.each([
     ['', ['keys', 'markets', 'db']],
     ['keys create', ['--name', '--expires-in', '--rate-limit', '--json']],
+    ['keys rotate', ['--overlap', '(default: 24h)', '--json']],
     ['markets import', ['--dry-run', '--rejects', '--max-rejects', '--json', 'gzipped']],
   ])('explains "%s" on request', async (command, words) => {
     const { code, stdout, stderr } = await runCli(
