@@ -88,7 +88,7 @@ MarketSchema.index(
   { unique: true, name: 'market_identity' },
 );
 
-/** The fields that a query may filter by, in their order in the indexes. Memory holds no other fields than a market's. */
+/** The fields that a query may filter by, in their order in the indexes. Memory holds a market's fields alone. */
 export const FILTERED_FIELDS = [
   'provider',
   'marketMoment',
