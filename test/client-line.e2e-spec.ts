@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { UnderlyingSource } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MarketsClient } from '../clients/typescript/src/client.js';
 import { hedge } from '../clients/typescript/src/hedge.js';
@@ -27,6 +28,29 @@ function refused(code: string, headers: Record<string, string> = {}): Promise<Ma
   const type = { 'Content-Type': 'application/problem+json' };
   const init = { status: 429, headers: { ...type, ...headers } };
   return MarketsProblem.of(new Response(JSON.stringify({ code }), init), 'key');
+}
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+function streaming(source: UnderlyingSource<Uint8Array>): Response {
+  const headers = { 'Content-Type': 'text/event-stream' };
+  return new Response(new ReadableStream(source), { headers });
+}
+
+/** A stream that says some times that its client is current, and is cut after a while. */
+function streamThatIsCut(timesCurrent: number, afterMs: number): Response {
+  return streaming({
+    start(sender) {
+      for (let count = 0; count < timesCurrent; count += 1)
+        sender.enqueue(bytesOf('event: current\nid: c\ndata: {}\n\n'));
+      setTimeout(() => sender.close(), afterMs);
+    },
+  });
+}
+
+function eventsOf(answer: Response) {
+  const transport = { open: async () => answer } as unknown as Transport;
+  return streamEvents(transport, 'http://a', new AbortController().signal);
 }
 
 const clientOf = (fetch: typeof globalThis.fetch) =>
@@ -296,14 +320,7 @@ describe('a watch', () => {
       url: () => 'http://a',
       open: async () => {
         triedAt.push(performance.now());
-        const body = new ReadableStream<Uint8Array>({
-          start(sender) {
-            const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
-            for (let count = 0; count < 2; count += 1) sender.enqueue(current);
-            setTimeout(() => sender.close(), 1_000);
-          },
-        });
-        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+        return streamThatIsCut(2, 1_000);
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });
@@ -322,15 +339,7 @@ describe('a watch', () => {
         if (!url.endsWith('stream')) return new Response('{"data":[],"meta":{"cursor":"c"}}');
         streams += 1;
         // Every other one goes on for a while.
-        const [times, forMs] = streams % 2 === 0 ? [2, 1_000] : [0, 0];
-        const body = new ReadableStream<Uint8Array>({
-          start(sender) {
-            const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
-            for (let count = 0; count < times; count += 1) sender.enqueue(current);
-            setTimeout(() => sender.close(), forMs);
-          },
-        });
-        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+        return streams % 2 === 0 ? streamThatIsCut(2, 1_000) : streamThatIsCut(0, 0);
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });
@@ -346,13 +355,7 @@ describe('a watch', () => {
       open: async (url: string) => {
         asked.push(url);
         if (!url.endsWith('stream')) return new Response('{"data":[],"meta":{"cursor":"c"}}');
-        const body = new ReadableStream<Uint8Array>({
-          start(sender) {
-            sender.enqueue(new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n'));
-            setTimeout(() => sender.close(), 1_000);
-          },
-        });
-        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+        return streamThatIsCut(1, 1_000);
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });
@@ -383,11 +386,9 @@ describe('a watch', () => {
   });
 
   it('that is closed has no timer left, which would keep a process alive', async () => {
-    const current = new TextEncoder().encode('event: current\nid: c\ndata: {}\n\n');
-    const body = new ReadableStream({ start: (sender) => sender.enqueue(current) });
-    const headers = { 'Content-Type': 'text/event-stream' };
+    const current = bytesOf('event: current\nid: c\ndata: {}\n\n');
     const { signal } = new AbortController();
-    const client = clientOf(async () => new Response(body, { headers }));
+    const client = clientOf(async () => streaming({ start: (sender) => sender.enqueue(current) }));
     const watch = client.watch({ fixtureId: 'f' }, { signal });
     for await (const { type } of watch) if (type === 'current') break;
     expect(watch.status).toBe('closed');
@@ -403,8 +404,7 @@ describe('a watch', () => {
       url: () => 'http://a',
       open: async () => {
         triedAt.push(performance.now());
-        const body = new ReadableStream<Uint8Array>({ start: (sender) => void (line = sender) });
-        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+        return streaming({ start: (sender) => void (line = sender) });
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });
@@ -416,7 +416,7 @@ describe('a watch', () => {
       'event: end\ndata: {"reason":"draining"}\n\n',
     ]) {
       await jest.advanceTimersByTimeAsync(100);
-      line?.enqueue(new TextEncoder().encode(event));
+      line?.enqueue(bytesOf(event));
       await jest.advanceTimersByTimeAsync(0);
       statuses.push(watch.status);
     }
@@ -650,20 +650,14 @@ describe('a wait', () => {
 describe('a stream', () => {
   it('is none when somebody else answers with a page', async () => {
     const headers = { 'Content-Type': 'text/html' };
-    const open = async () => new Response('data: {}\n\n', { headers });
-    const { signal } = new AbortController();
-    const events = streamEvents({ open } as unknown as Transport, 'http://a', signal);
+    const events = eventsOf(new Response('data: {}\n\n', { headers }));
     await expect(events.next()).rejects.toThrow(ConnectionLost);
   });
 
   it('lets its connection go when nobody wants more of it', async () => {
     const cancel = jest.fn<() => void>();
-    const current = new TextEncoder().encode('event: current\ndata: {}\n\n');
-    const body = new ReadableStream({ start: (sender) => sender.enqueue(current), cancel });
-    const headers = { 'Content-Type': 'text/event-stream' };
-    const open = async () => new Response(body, { headers });
-    const { signal } = new AbortController();
-    const events = streamEvents({ open } as unknown as Transport, 'http://a', signal);
+    const current = bytesOf('event: current\ndata: {}\n\n');
+    const events = eventsOf(streaming({ start: (sender) => sender.enqueue(current), cancel }));
     await events.next();
     await events.return(undefined);
     expect(cancel).toHaveBeenCalledTimes(1);
@@ -673,13 +667,8 @@ describe('a stream', () => {
     // What streams are made of goes on: only time is ours.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     let end: unknown;
-    const body = new ReadableStream<Uint8Array>({
-      start: (sender) => sender.enqueue(new TextEncoder().encode('event: current\ndata: {}\n\n')),
-    });
-    const headers = { 'Content-Type': 'text/event-stream' };
-    const open = () => Promise.resolve(new Response(body, { headers }));
-    const transport = { open } as unknown as Transport;
-    const events = streamEvents(transport, 'http://a', new AbortController().signal);
+    const current = bytesOf('event: current\ndata: {}\n\n');
+    const events = eventsOf(streaming({ start: (sender) => sender.enqueue(current) }));
     expect((await events.next()).value).toMatchObject({ event: 'current' });
     const next = events.next().catch((failure: unknown) => {
       end = failure;
@@ -696,7 +685,7 @@ describe('a stream', () => {
 function byteByByte(text: string): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {
-      for (const byte of new TextEncoder().encode(text)) controller.enqueue(Uint8Array.of(byte));
+      for (const byte of bytesOf(text)) controller.enqueue(Uint8Array.of(byte));
       controller.close();
     },
   });
