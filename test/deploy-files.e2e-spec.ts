@@ -70,6 +70,7 @@ interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly for: string;
+  readonly labels: { readonly severity: string };
   readonly annotations: { readonly summary: string };
 }
 
@@ -461,6 +462,17 @@ it('an alert that counts what has happened fires before that is forgotten', () =
   for (const { expr, for: wait } of counting) {
     const [, counted] = /\[(\w+)\]/.exec(expr) ?? [];
     expect(2 * secondsOf(wait)).toBeLessThan(secondsOf(counted));
+  }
+});
+
+it('an alert that wakes somebody at once is not about what is over', () => {
+  const rates = rules.filter(
+    ({ expr, labels }) => labels.severity === 'critical' && /\brate\(/.test(expr),
+  );
+  expect(rates).toHaveLength(1);
+  for (const { expr, for: wait } of rates) {
+    const looksBack = [...expr.matchAll(/\[(\w+)\]/g)].map(([, counted]) => secondsOf(counted));
+    expect(2 * Math.min(...looksBack)).toBeLessThan(secondsOf(wait));
   }
 });
 
