@@ -506,6 +506,23 @@ describe('a watch', () => {
     expect(watch.ageMs).toBeCloseTo(1_005);
   });
 
+  it('that has to ask takes an answer for no older than the try that was answered', async () => {
+    let tries = 0;
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        if ((tries += 1) < 10) return new Promise<Response>(() => undefined);
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    const events = watch[Symbol.asyncIterator]();
+    await jest.advanceTimersByTimeAsync(9_000);
+    watch.close();
+    expect((await events.next()).value).toEqual({ type: 'current', ageMs: 5 });
+  });
+
   it('that has to ask is late when its questions are not answered any more', async () => {
     let isDead = false;
     const transport = {
@@ -706,7 +723,7 @@ it('an event without an id has none, whatever came before it', async () => {
 it('characters of several bytes may come in pieces in an answer to a watch that asks, too', async () => {
   const transport = { open: async () => new Response(byteByByte('"Höhe ⚽"')) };
   const { signal } = new AbortController();
-  const text = await readText(transport as unknown as Transport, 'http://a', signal);
+  const { text } = await readText(transport as unknown as Transport, 'http://a', signal);
   expect(text).toBe('"Höhe ⚽"');
 });
 

@@ -38,22 +38,27 @@ export async function* streamEvents(
   }
 }
 
-/** The text of an answer; while the line is dead, it is asked for again and again. */
+/**
+ * The text of an answer, and when it was asked for: while the line is dead, that is done again and again.
+ */
 export async function readText(
   transport: Transport,
   url: string,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ readonly text: string; readonly askedAt: number }> {
   const watchdog = new Watchdog(signal);
   try {
-    const open = (each: AbortSignal) => transport.open(url, each);
-    const response = await hedge(open, { ...RECONNECT, signal: watchdog.signal });
+    const open = async (each: AbortSignal) => {
+      const askedAt = performance.now();
+      return { askedAt, response: await transport.open(url, each) };
+    };
+    const { askedAt, response } = await hedge(open, { ...RECONNECT, signal: watchdog.signal });
     const decoder = new TextDecoder();
     let text = '';
     for await (const chunk of response.body ? watchdog.listen(response.body) : []) {
       text += decoder.decode(chunk, { stream: true });
     }
-    return text;
+    return { text, askedAt };
   } catch (failure) {
     throw lineFailure(failure, signal);
   } finally {

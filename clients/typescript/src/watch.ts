@@ -173,12 +173,10 @@ export class Watch implements AsyncIterable<WatchEvent> {
   async #poll(): Promise<void> {
     const query = { ...this.#query, since: this.#cursor };
     const url = this.#transport.url('v1/markets/changes', query);
-    const askedAt = performance.now();
     // It is asked anew until there is an answer, so that no failure tells of a dead line.
     const late = setTimeout(() => this.#notCurrent(), SILENCE_MS);
-    const text = await readText(this.#transport, url, this.#closing.signal).finally(() =>
-      clearTimeout(late),
-    );
+    const asking = readText(this.#transport, url, this.#closing.signal);
+    const { text, askedAt } = await asking.finally(() => clearTimeout(late));
     const { data, meta } = JSON.parse(text) as {
       data?: Group[];
       meta?: { cursor?: string; ageMs?: number };
