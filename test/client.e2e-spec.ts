@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { inspect } from 'node:util';
+import { join } from 'node:path';
+import { inspect, promisify } from 'node:util';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -69,6 +71,36 @@ describe('the package', () => {
       default: './dist/client.js',
     });
   });
+
+  it.each([
+    [
+      'the exports of packages are not known',
+      ['--module', 'commonjs', '--moduleResolution', 'node10'],
+    ],
+    ['what is undefined is not left out', ['--module', 'nodenext', '--exactOptionalPropertyTypes']],
+  ])(
+    'has types for a project where %s',
+    async (_where, options) => {
+      const program = `
+      import { MarketsClient, type Market } from 'markets-odds-client';
+      const client = new MarketsClient({ baseUrl: 'http://a', apiKey: 'k', fetch: undefined });
+      export async function first(signal?: AbortSignal, take?: number): Promise<Market | undefined> {
+        client.watch({ fixtureId: ['a'], provider: undefined }, { signal, pollMs: take }).close();
+        return (await client.byFixture('a', { take }, { signal })).data[0];
+      }
+    `;
+      const file = join(packed.folder, 'program.ts');
+      await writeFile(file, program);
+      const strict = ['--strict', '--noEmit', '--target', 'es2022', '--ignoreDeprecations', '6.0'];
+      const compiler = join(process.cwd(), 'node_modules/typescript/bin/tsc');
+      const args = [compiler, ...strict, ...options, file];
+      const compiled = promisify(execFile)(process.execPath, args, { cwd: packed.folder });
+      // What the compiler finds is on stdout.
+      const { stdout } = await compiled.catch((failure: { stdout: string }) => failure);
+      expect(stdout).toBe('');
+    },
+    60_000,
+  );
 
   it('has examples of at most thirty lines', async () => {
     for (const name of await readdir('clients/typescript/examples')) {

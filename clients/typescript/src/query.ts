@@ -8,8 +8,8 @@ export type Scope =
 /** A query as a program writes it: one value, or several where the service takes several. */
 type Written<Query> = {
   readonly [Name in keyof Query]: Query[Name] extends (infer Value)[] | undefined
-    ? Value | readonly Value[]
-    : Query[Name];
+    ? Value | readonly Value[] | undefined
+    : Query[Name] | undefined;
 };
 
 /** The filters, `page` from 1, and `take` from 1 to 100; default 10. */

@@ -9,14 +9,14 @@ export interface ClientOptions {
   /** Sent in the header `X-API-Key`, and nowhere else. */
   readonly apiKey: string;
   /** Answers remembered so that polling costs a 304; default 500. */
-  readonly etagCacheEntries?: number;
+  readonly etagCacheEntries?: number | undefined;
   /** In the place of the platform's `fetch`. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
 export interface CallOptions {
   /** Ends the call; until then passing failures are tried again. Without it that goes on for 30 s. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 type QueryValue = string | number | readonly string[] | undefined;

@@ -11,11 +11,11 @@ import { WatchState } from './watch-state.js';
 
 export interface WatchOptions {
   /** Ends the watch. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How often to ask where streams don't pass, in milliseconds; default 2,000. Each costs a request per ten ids. */
-  readonly pollMs?: number;
+  readonly pollMs?: number | undefined;
   /** The service gathers changes for so long, 0 to 10,000 ms; default 0. */
-  readonly conflateMs?: number;
+  readonly conflateMs?: number | undefined;
 }
 
 /** Problems that refuse a stream for now, while `/changes` can still be asked. */
