@@ -46,6 +46,8 @@ async function start(): Promise<void> {
     const connected = database.connectEventually();
     // Where MongoDB is away, look-ups are answered 503.
     await Promise.race([connected, delay(CONNECTS_WITHIN_MS)]);
+    // A proxy would send requests to a port that opens only to close.
+    if (shutdown.aborted) return;
     await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${host}:${port}`);

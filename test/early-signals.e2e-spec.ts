@@ -3,6 +3,9 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../src/embedded-mongod/free-port.js';
+import { ServerProcess } from './server-process.js';
+import { until } from './until.js';
 
 const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
 
@@ -46,3 +49,17 @@ it.each(['SIGTERM', 'SIGINT'])(
     expect(code).toBe(7);
   },
 );
+
+it('a SIGTERM that comes before the server listens keeps it from that', async () => {
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:1/none', ADMIN_PORT: String(await freePort()) };
+  const server = ServerProcess.spawn(env);
+  try {
+    // It is about to wait a second for MongoDB.
+    await until(() => server.stdout.some((line) => line.includes('Probes and metrics are on')));
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    expect(server.port).toBe(0);
+  } finally {
+    await server.stop();
+  }
+});
