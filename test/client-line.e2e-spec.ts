@@ -385,6 +385,27 @@ describe('a watch', () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
+  it('says why it has never been current, and nothing of it when it is', async () => {
+    let isAway = true;
+    const transport = {
+      url: (path: string) => path,
+      open: async (url: string) => {
+        if (isAway) throw await refused('rate_limited', { 'Retry-After': '2' });
+        if (url.endsWith('stream')) throw await refused('changes_unavailable');
+        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    expect(watch.failure).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(watch).toMatchObject({ status: 'connecting', failure: { code: 'rate_limited' } });
+    isAway = false;
+    await jest.advanceTimersByTimeAsync(10_000);
+    const { status, failure } = watch;
+    watch.close();
+    expect({ status, failure }).toEqual({ status: 'current', failure: undefined });
+  });
+
   it('that is closed has no timer left, which would keep a process alive', async () => {
     const current = bytesOf('event: current\nid: c\ndata: {}\n\n');
     const { signal } = new AbortController();

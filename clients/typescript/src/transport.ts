@@ -21,6 +21,9 @@ export interface CallOptions {
 
 type QueryValue = string | number | readonly string[] | undefined;
 
+/** Of these lists the service needs one, so the other may be empty. */
+const MAY_BE_EMPTY = ['fixtureId', 'eventId'];
+
 /** How long passing failures are tried again where the caller gives no signal. */
 const PATIENCE_MS = 30_000;
 
@@ -88,12 +91,18 @@ export class Transport {
     throw await MarketsProblem.of(response, this.#key);
   }
 
-  /** @throws URIError for half a surrogate pair: `searchParams` would ask for another id in its place */
+  /**
+   * @throws URIError for half a surrogate pair: `searchParams` would ask for another id in its place
+   * @throws RangeError for a filter that is an empty list: without it all markets would come
+   */
   url(path: string, query: Record<string, QueryValue>): string {
     const url = new URL(path, this.#base);
-    const parts = Object.entries(query).flatMap(([name, value]) =>
-      [value ?? []].flat().map((each) => `${name}=${encodeURIComponent(each)}`),
-    );
+    const parts = Object.entries(query).flatMap(([name, value]) => {
+      if (Array.isArray(value) && value.length === 0 && !MAY_BE_EMPTY.includes(name)) {
+        throw new RangeError(`${name} is an empty list: leave it out for all`);
+      }
+      return [value ?? []].flat().map((each) => `${name}=${encodeURIComponent(each)}`);
+    });
     url.search = parts.join('&');
     return url.href;
   }

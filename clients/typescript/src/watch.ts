@@ -43,6 +43,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #cursor: string | undefined;
   #standing: 'connecting' | 'current' | 'late' = 'connecting';
   #currentAsOf = -Infinity;
+  #failure: Error | undefined;
   #retryMs = 0;
   #pollUntil = -Infinity;
   /** Whether a poll was answered since a stream last worked. */
@@ -80,6 +81,11 @@ export class Watch implements AsyncIterable<WatchEvent> {
     return performance.now() - this.#currentAsOf;
   }
 
+  /** Why it is not current, as far as that is known: `MarketsProblem` or `ConnectionLost`. Undefined while it is. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
   close(): void {
     this.#closing.abort(new DOMException('The watch is closed', 'AbortError'));
     this.#events.end();
@@ -115,6 +121,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   /** Waits as the failure asks, or ends the watch when trying again can't help. */
   async #recover(failure: unknown, attempt: number): Promise<void> {
     this.#notCurrent();
+    this.#failure = failure as Error;
     const { signal } = this.#closing;
     if (failure instanceof MarketsProblem && NO_STREAM.includes(failure.code)) {
       this.#pollUntil = performance.now() + STREAM_AGAIN_MS;
@@ -202,6 +209,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #current(ageMs = 0): void {
     this.#currentAsOf = performance.now() - ageMs;
     this.#standing = 'current';
+    this.#failure = undefined;
     this.#events.standing({ type: 'current', ageMs });
   }
 
