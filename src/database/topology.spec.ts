@@ -57,6 +57,35 @@ it.each([
   expect(topology.readable).toBe(readable);
 });
 
+it('does not count a delayed member, which others do not list, though the connection string names it', () => {
+  const { topology, client } = followed();
+  const { newDescription } = descriptionOf(3, ['RSSecondary']);
+  const [first] = newDescription.servers.values();
+  newDescription.servers.set('delayed', { ...first!, address: 'delayed' });
+  client.emit('topologyDescriptionChanged', { newDescription });
+  expect(topology.readable).toBe(false);
+});
+
+it('reads members that elect nobody no longer than elections take: hidden ones may vote for another', () => {
+  jest.useFakeTimers();
+  const { topology, client } = followed();
+  const { newDescription: named } = descriptionOf(3, ['RSSecondary', 'RSSecondary']);
+  const leaderless = new Map(
+    [...named.servers].map(([address, server]) => [address, { ...server, primary: null }]),
+  );
+  const readable = () => topology.readable;
+  client.emit('topologyDescriptionChanged', { newDescription: named });
+  jest.advanceTimersByTime(100_000);
+  expect(readable()).toBe(true);
+  client.emit('topologyDescriptionChanged', { newDescription: { servers: leaderless } });
+  jest.advanceTimersByTime(25_000);
+  expect(readable()).toBe(true);
+  jest.advanceTimersByTime(10_000);
+  expect(readable()).toBe(false);
+  client.emit('topologyDescriptionChanged', { newDescription: named });
+  expect(readable()).toBe(true);
+});
+
 it.each([
   { members: 3, reached: ['RSPrimary', 'RSSecondary'], hasSnapshots: true },
   { members: 1, reached: ['Standalone'], hasSnapshots: false },

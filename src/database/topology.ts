@@ -14,6 +14,9 @@ import { isAuthenticationFailure } from './mongo-errors.js';
 /** After a cut connection the driver does not know its server until the next heartbeat. Milliseconds. */
 const FORGOTTEN_FOR_MS = DRIVER_OPTIONS.heartbeatFrequencyMS + 100;
 
+/** Members that are a majority and reach one another have a primary again within this time. Milliseconds. */
+const ELECTION_MAX_MS = 30_000;
+
 const SECONDARY = 'RSSecondary';
 const ARBITER = 'RSArbiter';
 
@@ -24,6 +27,8 @@ export class Topology {
   /** By address, the newest write that a server had at its last heartbeat. */
   private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
+  /** When a primary was known last, if only by its name. */
+  private lastNamedAt = performance.now();
   private readonly events = new EventEmitter().setMaxListeners(0);
   /** Whether MongoDB did not let us in when it was asked last. */
   isRefused = false;
@@ -33,6 +38,7 @@ export class Topology {
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       const { readable: wasReadable, hasPrimary: hadPrimary } = this;
       if (wasReadable) this.lastReadableAt = performance.now();
+      if (hadPrimary || this.secondariesNamePrimary) this.lastNamedAt = performance.now();
       this.servers = [...newDescription.servers.values()];
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       if (this.hasPrimary) this.events.emit('primary');
@@ -71,7 +77,7 @@ export class Topology {
 
   /** Whether some server can be read. */
   get readable(): boolean {
-    return this.hasPrimary || (this.secondaries.length > 0 && this.hasMajority);
+    return this.hasPrimary || (this.secondaries.length > 0 && this.hasMajority && this.mayElect);
   }
 
   /** Whether some server can be read, or could a moment ago: the driver may find it again. */
@@ -107,13 +113,21 @@ export class Topology {
   /**
    * More members that surely vote must be reached than are away: a primary that we can't see may have a majority, and
    * acknowledge what these don't know. One without priority may have no vote, and a hidden one may be away besides.
+   * A delayed one is in no member's list.
    */
   private get hasMajority(): boolean {
-    const members = Math.max(...this.secondaries.map(({ allHosts }) => allHosts.length));
-    const reached = this.servers.filter(({ type }) => type === SECONDARY || type === ARBITER);
+    const members = new Set(this.secondaries.flatMap(({ allHosts }) => allHosts));
+    const reached = this.servers.filter(
+      ({ type, address }) => (type === SECONDARY || type === ARBITER) && members.has(address),
+    );
     const passives = this.secondaries.flatMap((server) => server.passives);
     const voting = reached.filter(({ address }) => !passives.includes(address));
-    return voting.length > members - reached.length;
+    return voting.length > members.size - reached.length;
+  }
+
+  /** Members that have elected nobody for long are no majority: the others have more hidden voters. */
+  private get mayElect(): boolean {
+    return this.secondariesNamePrimary || performance.now() - this.lastNamedAt < ELECTION_MAX_MS;
   }
 
   private get secondaries(): ServerDescription[] {
