@@ -102,3 +102,19 @@ it('drops those answers first whose event was asked for the longest time ago', (
   const kept = scopes.map(({ eventId }) => watched.get(`eventId:${eventId}`)?.hasAnswers);
   expect(kept).toEqual([true, false]);
 });
+
+it('weighs nothing any more of what it has dropped, answers or not', () => {
+  const { watched } = nothingWatched({ watchMaxMb: 1 });
+  const keep = (eventId: string) => {
+    const loaded = new CachedScope({ eventId }, position, []);
+    loaded.body('{}', () => Buffer.alloc(600 * 1024));
+    watched.lease([loaded.scope]);
+    watched.keep(loaded);
+    return loaded;
+  };
+  keep('dropped');
+  watched.expire(performance.now() + 61_000);
+  const kept = ['a', 'b'].map(keep);
+  watched.expire(0);
+  expect(watched.bytes).toBe(kept.reduce((sum, { bytes }) => sum + bytes, 0));
+});
