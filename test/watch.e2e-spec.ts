@@ -22,7 +22,7 @@ import { Metrics } from '../src/telemetry/metrics.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
-import { onMember, setFailCommand } from './mongo-admin.js';
+import { onceIndexesAreBuilt, onMember, setFailCommand } from './mongo-admin.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 import { inTime, until } from './until.js';
 import { StreamClient, type Group, type StreamEvent } from './watch-client.js';
@@ -390,6 +390,25 @@ describe('GET /v1/markets/changes, resets:', () => {
     try {
       const { body } = await inTime(() => restarted.get(`/v1/markets/changes?${query}`));
       expect(body.data).toEqual(reset);
+    } finally {
+      await restarted.close();
+    }
+  });
+
+  it('a cursor from before another collection was put in place of it, after a restart, too', async () => {
+    const query = `eventId=${randomUUID()}`;
+    const cursor = await lastingCursor(query);
+    const next = service.database.db.collection('next');
+    await next.insertOne(aMarket() as never);
+    await onceIndexesAreBuilt(() => next.rename('markets', { dropTarget: true }));
+    // Of the last write the feed would tell once more.
+    await stored({});
+    const restarted = await restart();
+    try {
+      // From here on it answers from memory.
+      await lastingCursor(query, restarted);
+      const { data } = await changes(`${query}&since=${cursor}`, restarted);
+      expect(data).toEqual([expect.objectContaining({ reset: true })]);
     } finally {
       await restarted.close();
     }
