@@ -80,3 +80,11 @@ it('tells once that it is late no longer', () => {
   for (let ticks = 0; ticks < 4; ticks += 1) stream.tick((now += tickMs));
   expect(told()).toEqual(['current', 'late', 'current']);
 });
+
+it('tells again every few seconds that it is late, not each time that it is looked at', () => {
+  const { stream, context, begun, told } = aStream();
+  let now = begun;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  for (; now < begun + 10_000; now += context.times.tickMs) stream.tick(now);
+  expect(told()).toEqual(['current', 'late', 'late']);
+});
