@@ -1,5 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { setImmediate } from 'node:timers/promises';
 import { momentNow } from '../../common/moment.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
@@ -87,4 +88,13 @@ it('tells again every few seconds that it is late, not each time that it is look
   jest.spyOn(performance, 'now').mockImplementation(() => now);
   for (; now < begun + 10_000; now += context.times.tickMs) stream.tick(now);
   expect(told()).toEqual(['current', 'late', 'late']);
+});
+
+it('ends once, and writes nothing after that, whatever there is to tell', async () => {
+  const { stream, told } = aStream();
+  stream.markNew();
+  stream.end('size');
+  stream.end('draining');
+  await setImmediate();
+  expect(told()).toEqual(['end']);
 });
