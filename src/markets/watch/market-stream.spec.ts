@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { momentNow } from '../../common/moment.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
+import { streamEvents } from './stream-events.js';
 import { StreamTimes } from './stream-times.js';
 import { Watch } from './watch.js';
 
@@ -97,4 +98,9 @@ it('ends once, and writes nothing after that, whatever there is to tell', async 
   stream.end('draining');
   await setImmediate();
   expect(told()).toEqual(['end']);
+});
+
+it('tells ages in whole milliseconds, and none as less than it is', () => {
+  expect(streamEvents.current(0.2, 'c')).toContain('data: {"ageMs":1}');
+  expect(streamEvents.late(2_000.1)).toContain('data: {"ageMs":2001}');
 });
