@@ -29,6 +29,21 @@ it('keeps no scope that nobody wants any more when it has been loaded', () => {
   expect([live.get(wanted.key), live.get(unwanted.key)]).toEqual([wanted, undefined]);
 });
 
+it('keeps for another minute what is asked for again', () => {
+  const { watched } = nothingWatched();
+  const scope = new CachedScope({ eventId: 'a' }, position, []);
+  const begun = performance.now();
+  const now = jest.spyOn(performance, 'now');
+  for (const afterMs of [0, 50_000]) {
+    now.mockReturnValue(begun + afterMs);
+    watched.lease([scope.scope]);
+    watched.keep(scope);
+  }
+  now.mockRestore();
+  watched.expire(begun + 100_000);
+  expect(watched.get(scope.key)).toBe(scope);
+});
+
 it('tells those who watch a scope when it is in memory again, for it may have grown meanwhile', () => {
   const { watched } = nothingWatched();
   const watcher = { markNew: jest.fn(), end: () => undefined };
