@@ -49,18 +49,21 @@ describe('a read', () => {
 
   it('has only the time that its request has left', async () => {
     const { mongodbUri } = service.config;
-    // One after the other, each in the time of a read: the fourth would be answered 2.4 s after it came.
+    // One after the other, each in the time of a read: the fourth would be answered 2.4 s after it came, as a watch.
     const limits = { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 5_000 };
     const queued = await createTestApp({ mongodbUri, cacheMaxMb: 0 }, { limits });
     try {
       await queued.get(`${PATH}/any`).expect(200);
-      const blocked = { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 600 };
-      await setFailCommand(mongod, 'alwaysOn', blocked);
+      const blocked = { failCommands: ['aggregate', 'find'], blockConnection: true };
+      const namespace = `${queued.database.db.databaseName}.markets`;
+      await setFailCommand(mongod, 'alwaysOn', { ...blocked, blockTimeMS: 600, namespace });
       const began = performance.now();
       const paths = [1, 2, 3, 4].map((asked) => `${PATH}/queued-${asked}`);
+      paths.push('/v1/markets/changes?eventId=queued');
       const answers = await Promise.all(paths.map((path) => queued.get(path)));
-      expect(performance.now() - began).toBeLessThan(2_300);
-      expect(answers.map(({ status }) => status)).toContain(504);
+      const tookMs = performance.now() - began;
+      expect(answers.filter(({ status }) => status === 504).length).toBeGreaterThanOrEqual(2);
+      expect(tookMs).toBeLessThan(2_300);
     } finally {
       await queued.close();
     }
