@@ -30,3 +30,11 @@ it('tries once to turn images on where it may not, and anew when the collection 
   repair.onApplicationShutdown();
   expect(tries).toEqual([1, 1, 1, 2]);
 });
+
+it('makes nothing where DB_INIT=false says so', () => {
+  const listen = jest.fn();
+  const feed = { listen } as unknown as ChangeFeed;
+  const repair = new CollectionRepair({} as Database, feed, { ...new Config(), dbInit: false });
+  repair.onApplicationShutdown();
+  expect(listen).not.toHaveBeenCalled();
+});
