@@ -435,8 +435,14 @@ describe('a stream', () => {
     const hub = service.app.get<StreamHub, { tick(): void }>(StreamHub);
     const looks = jest.spyOn(hub, 'tick').mockReturnValue();
     // Each id fills the socket.
-    const stream = await open(ids.map((id) => `eventId=${id}`).join('&'));
+    const query = ids.map((id) => `eventId=${id}`).join('&');
+    const stream = await open(`${query}&conflateMs=500`);
     expect((await stream.named('current')).event).toBe('current');
+    // The second is held back for a while.
+    for (const marketId of ['one', 'two']) {
+      await markets().updateOne({ eventId: ids[0] }, { $set: { marketId } });
+      await stream.event(({ data }) => data.data?.[0]?.changed[0]?.marketId === marketId);
+    }
     looks.mockRestore();
   });
 
