@@ -142,6 +142,16 @@ describe('GET /v1/markets/changes', () => {
     });
   });
 
+  it('tells its age in whole milliseconds, and not as less than it is', async () => {
+    const query = `eventId=${randomUUID()}`;
+    // It is in memory from here on.
+    await lastingCursor(query);
+    const age = jest.spyOn(service.app.get(ChangeFeed), 'ageMs', 'get').mockReturnValue(0.4);
+    const { meta } = await changes(query);
+    age.mockRestore();
+    expect(meta.ageMs).toBe(1);
+  });
+
   it('shows no market any more that was deleted, though it was asked for before', async () => {
     const fixtureId = randomUUID();
     const [first, second] = await stored({ fixtureId }, { fixtureId });
