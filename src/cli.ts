@@ -17,7 +17,7 @@ const program = new Command('markets-odds')
   .description('The commands of the Markets Odds Service.')
   .option('--json', 'print one JSON document on stdout, and nothing else there')
   .configureHelp({ showGlobalOptions: true })
-  .configureOutput({ outputError: (message, write) => write(printableLines(message)) })
+  .configureOutput({ outputError: (message, write) => write(redact(printableLines(message))) })
   .showHelpAfterError('(--help shows what is possible)')
   .exitOverride();
 

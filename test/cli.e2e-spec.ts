@@ -113,6 +113,12 @@ describe('the command line', () => {
     expect(stderr).not.toContain(key);
   });
 
+  it('does not repeat a key that is wrong usage', async () => {
+    const { code, stderr } = await runCli(['keys', generateKey()]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("unknown command 'mos_[redacted]'");
+  });
+
   it('says what to look at where no server is of the replica set that is named', async () => {
     const uri = new URL(testDatabaseUri());
     uri.searchParams.delete('directConnection');

@@ -105,6 +105,7 @@ describe('keys create', () => {
     ['an empty name', ['--name', ' ']],
     ['a control character in the name', ['--name', 'a\u001b[2Jb']],
     ['a name of 101 characters', ['--name', 'a'.repeat(101)]],
+    ['a key for a name', ['--name', generateKey()]],
     ['a duration of 0', ['--name', 'a', '--expires-in', '0d']],
     ['a duration without a unit', ['--name', 'a', '--expires-in', '90']],
     ['a broken duration', ['--name', 'a', '--expires-in', '1.5h']],
@@ -193,7 +194,9 @@ describe('keys revoke', () => {
 
   it('fails for an id that is not there, and does not repeat it: it may be a key', async () => {
     const { key } = await create();
-    await expect(run('revoke', key)).rejects.toThrow(/^There is no key with this id\.$/);
+    await expect(run('revoke', key)).rejects.toThrow(
+      /^There is no key with this id, the 12 characters after mos_\.$/,
+    );
   });
 });
 

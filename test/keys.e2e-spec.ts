@@ -572,7 +572,7 @@ describe('rotation', () => {
     const replaced = keyIdOf(await newKey()) ?? '';
     const { id } = await rotate(replaced);
     await expect(rotate(replaced)).rejects.toThrow(id);
-    await expect(rotate('nobody')).rejects.toThrow('There is no key with this id.');
+    await expect(rotate('nobody')).rejects.toThrow('There is no key with this id');
   });
 
   it('makes one new key when two rotate at the same time', async () => {

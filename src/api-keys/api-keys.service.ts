@@ -109,7 +109,7 @@ export class ApiKeysService {
 
   private async find(id: string): Promise<StoredApiKey> {
     const record = await this.records.findOne({ _id: id }, EXACT);
-    if (!record) throw new Error('There is no key with this id.');
+    if (!record) throw new Error('There is no key with this id, the 12 characters after mos_.');
     return record;
   }
 }

@@ -3,6 +3,7 @@ import type { CommandContext, RunCommand } from '../common/command.js';
 import { printable } from '../common/text.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
 import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
+import { keyIdOf } from './key-form.js';
 import { keysTable, shown } from './shown-key.js';
 
 const LONGEST_NAME = 100;
@@ -90,6 +91,9 @@ function showOnce(context: CommandContext): Show {
 
 function parseName(text: string): string {
   const name = text.trim();
-  if (name && name.length <= LONGEST_NAME && name === printable(name)) return name;
-  throw new InvalidArgumentError(`It must be 1 to ${LONGEST_NAME} printable characters.`);
+  const isShown = name === printable(name) && keyIdOf(name) === undefined;
+  if (name && name.length <= LONGEST_NAME && isShown) return name;
+  throw new InvalidArgumentError(
+    `It must be 1 to ${LONGEST_NAME} printable characters, not a key.`,
+  );
 }

@@ -17,5 +17,5 @@ export function parseDuration(text: string): number {
 /** An option that is a whole number in decimal digits. */
 export function parseWholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, 0 or more.');
+  throw new InvalidArgumentError('It must be a whole number, 0 or more, of at most 15 digits.');
 }

@@ -14,6 +14,14 @@ it('tells what mongod said, though the last line of its log is cut', () => {
   expect(failed.isAlreadyInUse).toBe(true);
 });
 
+it('takes a read-only data path for no use by another', () => {
+  const error =
+    'DBPathInUse: Unable to create/open the lock file: /db/mongod.lock (Read-only file system)';
+  const failed = new MongodFailed([JSON.stringify({ s: 'E', msg: 'Failed', attr: { error } })]);
+  expect(failed.isAlreadyInUse).toBe(false);
+  expect(failed.message).toContain('Read-only file system');
+});
+
 it('tells of a full disk, and nothing twice', () => {
   const detail = { msg: '__posix_file_write: WiredTiger.wt', error_str: 'No space left on device' };
   const line = { s: 'E', msg: 'WiredTiger error message', attr: { error: 28, message: detail } };
