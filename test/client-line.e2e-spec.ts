@@ -30,6 +30,20 @@ function refused(code: string, headers: Record<string, string> = {}): Promise<Ma
   return MarketsProblem.of(new Response(JSON.stringify({ code }), init), 'key');
 }
 
+/** The answer of `/changes` when nothing is new. */
+const nothingNew = async () => new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+
+/** A line where no stream can be had, and everything else is answered so. */
+function withoutStreams(answer: () => Promise<Response>): Transport {
+  return {
+    url: (path: string) => path,
+    open: async (url: string) => {
+      if (url.endsWith('stream')) throw await refused('changes_unavailable');
+      return answer();
+    },
+  } as unknown as Transport;
+}
+
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 function streaming(source: UnderlyingSource<Uint8Array>): Response {
@@ -392,7 +406,7 @@ describe('a watch', () => {
       open: async (url: string) => {
         if (isAway) throw await refused('rate_limited', { 'Retry-After': '2' });
         if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+        return nothingNew();
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });
@@ -461,7 +475,7 @@ describe('a watch', () => {
       open: async (url: string) => {
         asked.push(url);
         if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+        return nothingNew();
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' }, options);
@@ -474,13 +488,7 @@ describe('a watch', () => {
   });
 
   it('that has to ask, and asks seldom, is current all the while', async () => {
-    const transport = {
-      url: (path: string) => path,
-      open: async (url: string) => {
-        if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
-      },
-    } as unknown as Transport;
+    const transport = withoutStreams(nothingNew);
     const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 30_000 });
     await jest.advanceTimersByTimeAsync(15_000);
     const { status } = watch;
@@ -490,15 +498,11 @@ describe('a watch', () => {
 
   it('that has to ask is answered again soon after a failure, however long it has been asking', async () => {
     const askedAt: number[] = [];
-    const transport = {
-      url: (path: string) => path,
-      open: async (url: string) => {
-        if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        askedAt.push(performance.now());
-        if (askedAt.length === 9) throw await refused('database_unavailable');
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
-      },
-    } as unknown as Transport;
+    const transport = withoutStreams(async () => {
+      askedAt.push(performance.now());
+      if (askedAt.length === 9) throw await refused('database_unavailable');
+      return nothingNew();
+    });
     const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 1_000 });
     await jest.advanceTimersByTimeAsync(20_000);
     watch.close();
@@ -507,16 +511,12 @@ describe('a watch', () => {
   });
 
   it('that has to ask says of an answer that it may be as old as the question', async () => {
-    const transport = {
-      url: (path: string) => path,
-      open: async (url: string) => {
-        if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        const data = [{ fixtureId: 'f', reset: true, changed: [], removed: [] }];
-        const answer = JSON.stringify({ data, meta: { cursor: 'c', ageMs: 5 } });
-        await new Promise((resolve) => setTimeout(resolve, 700));
-        return new Response(answer);
-      },
-    } as unknown as Transport;
+    const transport = withoutStreams(async () => {
+      const data = [{ fixtureId: 'f', reset: true, changed: [], removed: [] }];
+      const answer = JSON.stringify({ data, meta: { cursor: 'c', ageMs: 5 } });
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      return new Response(answer);
+    });
     const watch = new Watch(transport, { fixtureId: 'f' });
     const told = (async () => {
       for await (const event of watch) if (event.type === 'current') return event.ageMs;
@@ -529,14 +529,9 @@ describe('a watch', () => {
 
   it('that has to ask takes an answer for no older than the try that was answered', async () => {
     let tries = 0;
-    const transport = {
-      url: (path: string) => path,
-      open: async (url: string) => {
-        if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        if ((tries += 1) < 10) return new Promise<Response>(() => undefined);
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
-      },
-    } as unknown as Transport;
+    const transport = withoutStreams(() =>
+      (tries += 1) < 10 ? new Promise<Response>(() => undefined) : nothingNew(),
+    );
     const watch = new Watch(transport, { fixtureId: 'f' });
     const events = watch[Symbol.asyncIterator]();
     await jest.advanceTimersByTimeAsync(9_000);
@@ -551,7 +546,7 @@ describe('a watch', () => {
       open: async (url: string) => {
         if (isDead) return new Promise<Response>(() => undefined);
         if (url.endsWith('stream')) throw await refused('changes_unavailable');
-        return new Response('{"data":[],"meta":{"cursor":"c","ageMs":5}}');
+        return nothingNew();
       },
     } as unknown as Transport;
     const watch = new Watch(transport, { fixtureId: 'f' });

@@ -8,7 +8,7 @@ export class MongodFailed extends Error {
 
   /** Whether another mongod has the data path, or has just taken the port that was free a moment ago. */
   get isAlreadyInUse(): boolean {
-    return /DBPathInUse(?!.*Read-only)|setting up listener/.test(this.message);
+    return /DBPathInUse(?!: Unable to create)|setting up listener/.test(this.message);
   }
 }
 

@@ -38,9 +38,7 @@ export async function* streamEvents(
   }
 }
 
-/**
- * The text of an answer, and when it was asked for: while the line is dead, that is done again and again.
- */
+/** The text of an answer, and when it was asked for: while the line is dead, that is done again and again. */
 export async function readText(
   transport: Transport,
   url: string,
