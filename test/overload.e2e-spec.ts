@@ -199,7 +199,7 @@ it('gives back the place of a stream whose client left before it began', async (
   expect((await service.get(PATH)).status).toBe(200);
 });
 
-describe('requests that are sent ahead', () => {
+describe('pipelined requests', () => {
   it('do not go before all others', async () => {
     const { pipelined } = LIMITS;
     const [patient, ...ahead] = await openSockets(server(), 41);

@@ -461,7 +461,7 @@ describe('the log', () => {
     expect(warning['msg']).toBe('Requests fail: MongoDB is away or too slow');
   });
 
-  it('counts the time of a request that was sent ahead from the answer before it', async () => {
+  it('counts the time of a pipelined request from the answer before it', async () => {
     const { app, url, log } = logging;
     const reader = jest.spyOn(app.get(PageReader), 'read');
     reader.mockImplementationOnce(() => delay(500, NO_MARKETS));

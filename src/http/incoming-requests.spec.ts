@@ -66,7 +66,7 @@ it('lets no more than ten thousand requests wait on all connections together', a
   expect(received.length).toBeGreaterThan(10_000);
   expect(received.length).toBeLessThan(10_000 + 2 * clients.length);
   for (const each of clients) each.destroy();
-  await until(() => incoming['sentAhead']['together'] === 0);
+  await until(() => incoming['pipelined']['bytes'] === 0);
 });
 
 it('reads no query of a request that waits, since it takes far more memory than the text', async () => {

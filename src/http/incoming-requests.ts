@@ -2,13 +2,13 @@ import type { RequestHandler, Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
 import { Admission, type RequestListener } from './overload/admission.js';
+import { PipelinedRequests } from './pipelined-requests.js';
 import { isProbe } from './probe-paths.js';
 import { sendProblem } from './problem.filter.js';
 import { overloaded, type Problem } from './problem.js';
 import { routablePath } from './raw-query.js';
 import { identify } from './request-context.js';
 import { findRoute } from './routes.js';
-import { SentAhead } from './sent-ahead.js';
 
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
@@ -30,7 +30,7 @@ export interface HttpOptions {
 
 /** Serves probes at once, and other requests as admission lets them: of one connection one after the other. */
 export class IncomingRequests {
-  private readonly sentAhead = new SentAhead(this.options.limits.pipelined);
+  private readonly pipelined = new PipelinedRequests(this.options.limits.pipelined);
   readonly admission = new Admission(
     this.options.limits,
     (...admitted) => this.begin(...admitted),
@@ -59,14 +59,14 @@ export class IncomingRequests {
   /** Waits for earlier answers on the connection. The first one too many is refused, and the connection closed. */
   private receiveLater(request: ApiRequest, response: Response): void {
     const { socket } = request;
-    if (!this.sentAhead.add(request)) {
+    if (!this.pipelined.add(request)) {
       response.shouldKeepAlive = false;
       this.refuse(request, response);
       return;
     }
     response.once('socket', () => {
       if (socket.destroyed) return;
-      this.sentAhead.remove(request);
+      this.pipelined.remove(request);
       request.startedAt = performance.now();
       this.admission.admit(request, response);
     });
