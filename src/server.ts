@@ -39,7 +39,7 @@ async function start(): Promise<void> {
     const { adminPort, host } = config;
     if (adminPort !== undefined) {
       const adapter = app.getHttpAdapter() as unknown as HttpServerAdapter;
-      await adapter.listenForOperators(adminPort, host);
+      await adapter.listenOnAdminPort(adminPort, host);
       new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
     }
     const database = app.get(Database);

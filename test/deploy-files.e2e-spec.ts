@@ -110,7 +110,7 @@ describe('Kubernetes', () => {
     spec: { template: { spec: { containers: [Pick<Container, 'env'> & { command: string[] }] } } };
   };
 
-  it('probes the port for operators, at paths that are there', () => {
+  it('probes the admin port, at paths that are there', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
       const { path, port } = httpGet;
@@ -177,7 +177,7 @@ describe('Kubernetes', () => {
     expect(dns).toEqual(expect.arrayContaining([{ port: 53, protocol: 'UDP' }, { port: 53 }]));
   });
 
-  it('scrapes the metrics on the port for operators, and lets Prometheus in there', () => {
+  it('scrapes the metrics on the admin port, and lets Prometheus in there', () => {
     const { spec: monitor } = read('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
       spec: { podMetricsEndpoints: object[] };
     };

@@ -27,8 +27,8 @@ export interface ApiRequest extends Request {
   /** When it came; of a pipelined one: when the answer before it was sent. Monotonic milliseconds. */
   startedAt: number;
   rawQuery: RawQuery;
-  /** Whether it came in by the port for operators. */
-  fromOperator?: boolean;
+  /** Whether it came in by the admin port. */
+  onAdminPort?: boolean;
   /** Whether its `Expect` header asks for something other than 100-continue. */
   hasUnmetExpectation?: boolean;
   /** If it was answered with a stream: how many events were written so far, and why it ended, once it has. */

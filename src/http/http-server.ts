@@ -27,7 +27,7 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   readonly incoming: IncomingRequests;
   private readonly messages: ReturnType<typeof messageClasses>;
-  private operators: Server | undefined;
+  private adminServer: Server | undefined;
 
   constructor(private readonly httpOptions: HttpOptions) {
     const app = express();
@@ -53,10 +53,10 @@ export class HttpServerAdapter extends ExpressAdapter {
     return (this.httpServer as Server).listen(options, callback as () => void);
   }
 
-  /** Opens a port on which nothing but probes and metrics are. */
-  async listenForOperators(port: number, host: string): Promise<void> {
-    this.operators = this.createServer(true).listen(port, host);
-    await once(this.operators, 'listening');
+  /** Opens the port of `ADMIN_PORT`, on which nothing but probes and metrics are. */
+  async listenOnAdminPort(port: number, host: string): Promise<void> {
+    this.adminServer = this.createServer(true).listen(port, host);
+    await once(this.adminServer, 'listening');
   }
 
   /** Makes a route of each file, so that our checks of methods, headers and metrics hold for it. */
@@ -69,15 +69,15 @@ export class HttpServerAdapter extends ExpressAdapter {
   }
 
   override async close(): Promise<void> {
-    this.operators?.close();
-    this.operators?.closeAllConnections();
+    this.adminServer?.close();
+    this.adminServer?.closeAllConnections();
     await super.close();
   }
 
-  private createServer(fromOperator: boolean): Server {
+  private createServer(onAdminPort: boolean): Server {
     const refusals = new SocketRefusals(this.httpOptions.observer);
     const receive = (request: ApiRequest, response: Response) => {
-      request.fromOperator = fromOperator;
+      request.onAdminPort = onAdminPort;
       if (request.headers['transfer-encoding'] === undefined) {
         this.incoming.receive(request, response);
         return;

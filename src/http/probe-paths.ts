@@ -10,7 +10,7 @@ export function isProbe(target: string): boolean {
   return PROBE_PATHS.has(pathOf(target));
 }
 
-/** With a port for operators, probes and metrics are there alone, and everything else is on the other port alone. */
-export function checkPort({ path, fromOperator }: ApiRequest): void {
-  if (PROBE_PATHS.has(path) !== fromOperator) throw notFound();
+/** Where there is an admin port, probes and metrics are on that port alone, and all else is on the other alone. */
+export function checkPort({ path, onAdminPort }: ApiRequest): void {
+  if (PROBE_PATHS.has(path) !== onAdminPort) throw notFound();
 }

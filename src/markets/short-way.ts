@@ -60,7 +60,7 @@ export class ShortWay {
     const { target, key: queryKey } = withoutKey(request.url);
     const known = this.known.get(target);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!known || !isRead || request.fromOperator) return false;
+    if (!known || !isRead || request.onAdminPort) return false;
     const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
     const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
     const answer = apiKey && this.cache.recall(known.scope, known.query);
