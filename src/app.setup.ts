@@ -15,7 +15,7 @@ import { checkMethod, checkPreflight } from './http/routes.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { setUpLivePage } from './docs/live-page.js';
-import { ShortWay } from './markets/short-way.js';
+import { FastPath } from './markets/fast-path.js';
 import { NestLogger } from './telemetry/logger.js';
 import { Metrics } from './telemetry/metrics.js';
 import type { Api } from './telemetry/opentelemetry.js';
@@ -60,9 +60,9 @@ export async function createApp(
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, config);
   await app.init();
-  const shortWay = app.get(ShortWay);
+  const fastPath = app.get(FastPath);
   adapter.incoming.serve = traceRequests((request, response) => {
-    if (!shortWay.answer(request, response)) express(request, response);
+    if (!fastPath.answer(request, response)) express(request, response);
   }, tracing);
   return app;
 }

@@ -19,7 +19,7 @@ import { KeyRecords } from '../src/api-keys/key-records.js';
 import { KeyVerifier } from '../src/api-keys/key-verifier.js';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { parseWholeNumber } from '../src/common/option-values.js';
-import { ShortWay } from '../src/markets/short-way.js';
+import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { keyRecord } from './factories.js';
 import { Line } from './line.js';
@@ -308,7 +308,7 @@ describe('with AUTH_ALLOW_QUERY_KEY=false', () => {
   });
 
   it('a key in the query is none for what is answered from memory, either', async () => {
-    const { known } = headerOnly.app.get(ShortWay);
+    const { known } = headerOnly.app.get(FastPath);
     await until(async () => (await headerOnly.get(PATH).expect(200)) && known.has(PATH));
     await headerOnly.getOpen(`${PATH}?api_key=${headerOnly.key}`).expect(401);
   });

@@ -9,7 +9,7 @@ import { ApiMarketsPage } from './api-markets-page.decorator.js';
 import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js';
 import { MarketsService } from './markets.service.js';
 import type { Scope } from './scope.js';
-import { ShortWay } from './short-way.js';
+import { FastPath } from './fast-path.js';
 import { sendAnswer } from './send-answer.js';
 
 /** A request is answered so long after its arrival, however long it has waited for its turn. Milliseconds. */
@@ -20,7 +20,7 @@ const ANSWER_WITHIN_MS = 1_900;
 export class MarketsController {
   constructor(
     private readonly markets: MarketsService,
-    private readonly shortWay: ShortWay,
+    private readonly fastPath: FastPath,
   ) {}
 
   @Get('provider/:eventId')
@@ -52,7 +52,7 @@ export class MarketsController {
     const leftMs = request.startedAt + ANSWER_WITHIN_MS - performance.now();
     const page = this.markets.page(scope, query);
     const { answer, source } = await within(leftMs, page, timeout);
-    if (source === 'memory') this.shortWay.remember(request, scope, query);
+    if (source === 'memory') this.fastPath.remember(request, scope, query);
     request.served = { source, items: answer.items };
     await sendAnswer(request, response, answer);
   }

@@ -10,7 +10,7 @@ import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
-import { ShortWay } from './short-way.js';
+import { FastPath } from './fast-path.js';
 import { ChangesService } from './watch/changes.service.js';
 import { PastChanges } from './watch/past-changes.js';
 import { StreamHub } from './watch/stream-hub.js';
@@ -31,7 +31,7 @@ import { WatchedScopes } from './watch/watched-scopes.js';
   providers: [
     MarketsService,
     PageReader,
-    ShortWay,
+    FastPath,
     LiveScopes,
     ScopeLoader,
     MarketCache,

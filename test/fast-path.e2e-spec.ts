@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
 import { JsonBody } from '../src/markets/json-body.js';
-import { ShortWay } from '../src/markets/short-way.js';
+import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { sendRaw } from './raw-http.js';
@@ -32,9 +32,9 @@ beforeAll(async () => {
   );
   await store(withMemory.database.connection, ...markets);
   keys = await makeKeys();
-  const shortWay = withMemory.app.get(ShortWay);
-  const answer = shortWay.answer.bind(shortWay);
-  shortWay.answer = (request, response) => {
+  const fastPath = withMemory.app.get(FastPath);
+  const answer = fastPath.answer.bind(fastPath);
+  fastPath.answer = (request, response) => {
     const isAnswered = answer(request, response);
     if (isAnswered) answeredShort += 1;
     return isAnswered;
@@ -216,7 +216,7 @@ function traced({ spans: recorded }: RecordedSpans): unknown[] {
 }
 
 it.each(VARIATIONS.map((variation) => [JSON.stringify(variation).slice(0, 120), variation]))(
-  'answers as the full way does: %s',
+  'answers as the slow path does: %s',
   async (_name, variation) => {
     for (const service of [withMemory, without]) service.logged.splice(0);
     for (const recorded of Object.values(spans)) recorded.spans.splice(0);
@@ -230,7 +230,7 @@ it.each(VARIATIONS.map((variation) => [JSON.stringify(variation).slice(0, 120), 
   },
 );
 
-it('answers most plain requests the short way, and counts them as the full way does', async () => {
+it('answers most plain requests by the fast path, and counts them as the slow path does', async () => {
   // On a busy machine what is in memory may for a moment not be known to be current.
   await until(async () => {
     const before = answeredShort;
@@ -268,7 +268,7 @@ it('opens to no other secret of a key that came by the same connection', async (
 });
 
 it('remembers no key', () => {
-  const { known } = withMemory.app.get(ShortWay);
+  const { known } = withMemory.app.get(FastPath);
   expect([...known.keys()]).toContain(`${PATH}?take=5`);
   for (const target of known.keys()) expect(target).not.toMatch(/mos_|api_key/);
 });
@@ -280,7 +280,7 @@ it('remembers no long target: thousands of them would fill memory', async () => 
     await ask(long);
     return (await hits()) > before;
   });
-  expect([...withMemory.app.get(ShortWay).known.keys()]).not.toContain(long);
+  expect([...withMemory.app.get(FastPath).known.keys()]).not.toContain(long);
 });
 
 it('stops when the key is revoked, and tells each change', async () => {

@@ -20,7 +20,7 @@ const TARGET_LENGTH_MAX = 512;
 const KEY_HEADER = API_KEY_HEADER.toLowerCase();
 const KEY_IN_QUERY = `${API_KEY_QUERY}=`;
 
-/** What the full way found out about a request target. */
+/** What the slow path found out about a request target. */
 interface Known {
   readonly route: unknown;
   readonly scope: Scope;
@@ -28,14 +28,14 @@ interface Known {
 }
 
 /**
- * Answers before Express what was answered from memory before, if everything about the request is plain. The full way
- * stays the only place where a request is judged: what is not plain, or not in memory, takes it.
+ * Answers plain requests in front of Express, if their target was answered from memory before. The slow path stays the
+ * only place where a request is judged: what is not plain, or not in memory, takes it.
  */
 @Injectable()
-export class ShortWay {
+export class FastPath {
   /** By target, without the key. */
   readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
-  /** Redis has to be waited for, and with CORS an answer depends on its origin. */
+  /** Not with Redis, which has to be waited for, nor with CORS, where an answer depends on the origin. */
   private readonly isOpen = !this.config.redisUrl && !this.config.corsOrigins;
 
   constructor(
@@ -45,7 +45,7 @@ export class ShortWay {
     private readonly config: Config,
   ) {}
 
-  /** To be called for each request that the full way answered from memory. */
+  /** To be called for each request that the slow path answered from memory. */
   remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {
     const { originalUrl, rawQuery, route } = request;
     const { target, key } = withoutKey(originalUrl);
