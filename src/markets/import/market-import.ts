@@ -6,7 +6,7 @@ import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
 import type { MarketWriter } from './market-writer.js';
 import { checkRecord, type Fault } from './market-record.js';
-import type { Progress } from './progress.js';
+import type { ImportProgress } from './import-progress.js';
 import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
@@ -29,7 +29,7 @@ export class MarketImport {
   constructor(
     private readonly markets: MarketWriter,
     private readonly rejects: RejectLog,
-    private readonly progress: Progress,
+    private readonly progress: ImportProgress,
     private readonly signal: AbortSignal,
     private readonly follow: boolean,
   ) {}

@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises';
 import { messageOf, printable } from '../../common/text.js';
 import type { Fault } from './market-record.js';
 import { openForWriting } from './files.js';
-import type { Progress } from './progress.js';
+import type { ImportProgress } from './import-progress.js';
 
 /** Where a record stands. */
 export interface Place {
@@ -17,7 +17,7 @@ export class RejectLog {
 
   constructor(
     private readonly path: string | undefined,
-    private readonly progress: Progress,
+    private readonly progress: ImportProgress,
   ) {}
 
   /** @throws Error when the file can't be made */

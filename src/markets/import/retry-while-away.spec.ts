@@ -7,14 +7,14 @@ import {
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { retryWhileAway } from './retry-while-away.js';
-import type { Progress } from './progress.js';
+import type { ImportProgress } from './import-progress.js';
 
 const said: string[] = [];
 const progress = {
   say: async (message: string) => {
     said.push(message);
   },
-} as Progress;
+} as ImportProgress;
 
 function bulkWriteError(code: number | undefined): MongoBulkWriteError {
   const error = { message: 'refused or cut', code: code as number, writeErrors: [] };

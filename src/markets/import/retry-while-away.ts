@@ -2,7 +2,7 @@ import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../common/text.js';
 import { isRetryable } from '../../database/mongo-errors.js';
-import type { Progress } from './progress.js';
+import type { ImportProgress } from './import-progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
 
@@ -10,7 +10,7 @@ const TRY_AGAIN_AFTER_MS = 250;
 export async function retryWhileAway<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
-  progress: Progress,
+  progress: ImportProgress,
 ): Promise<T> {
   for (let isFirst = true; ; isFirst = false) {
     try {

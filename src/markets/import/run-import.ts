@@ -5,7 +5,7 @@ import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';
 import { MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
-import { Progress } from './progress.js';
+import { ImportProgress } from './import-progress.js';
 import { RejectLog } from './reject-log.js';
 
 export interface RunOptions {
@@ -26,7 +26,7 @@ export async function runImport(
   for (const { what, ok, reason = '' } of items) {
     if (!ok) await say(`warning: ${what} can't be made: ${printable(reason, 500)}`);
   }
-  const progress = new Progress(totalBytes(files), say);
+  const progress = new ImportProgress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
   const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
   const markets = new MarketImport(writer, rejectLog, progress, signal, follow);

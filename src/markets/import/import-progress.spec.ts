@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Progress } from './progress.js';
+import { ImportProgress } from './import-progress.js';
 
 const HIDE_CURSOR = '\u001b[?25l';
 const SHOW_CURSOR = '\u001b[?25h';
@@ -19,7 +19,7 @@ afterEach(() => {
 
 it('tells now and then how many records of a second were read, and nothing while none are', () => {
   const said: string[] = [];
-  const progress = new Progress(0, async (message) => {
+  const progress = new ImportProgress(0, async (message) => {
     said.push(message);
   });
   progress.update(3_000_000, 1_000);
@@ -52,7 +52,7 @@ it.each([
   ['how much has come, where it is not', 0, /1 MB \| 100 records, 100\/s \| \ds/],
 ])('shows on a terminal %s', (_what, totalBytes, shown) => {
   const written = onTerminal();
-  const progress = new Progress(totalBytes, async () => undefined);
+  const progress = new ImportProgress(totalBytes, async () => undefined);
   progress.update(1_000_000, 100);
   jest.advanceTimersByTime(1_500);
   progress.stop();
@@ -61,7 +61,7 @@ it.each([
 
 it('gives a terminal its cursor back where the process ends at once', () => {
   const written = onTerminal();
-  const progress = new Progress(0, async () => undefined);
+  const progress = new ImportProgress(0, async () => undefined);
   progress.update(1_000_000, 100);
   expect(written.text).toContain(HIDE_CURSOR);
   expect(written.text).not.toContain(SHOW_CURSOR);
@@ -76,7 +76,7 @@ it('clears the bar for a message, which would run into it', async () => {
   jest
     .spyOn(process.stderr, 'write')
     .mockImplementation((piece) => written.push(String(piece)) > 0);
-  const progress = new Progress(2_000_000, async (message) => void written.push(message));
+  const progress = new ImportProgress(2_000_000, async (message) => void written.push(message));
   await progress.say('a reject');
   progress.stop();
   expect(written.slice(0, written.indexOf('a reject') + 1).slice(-2)).toEqual([

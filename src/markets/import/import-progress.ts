@@ -4,7 +4,7 @@ const BAR_EVERY_MS = 1_000;
 const LINE_EVERY_MS = 10_000;
 
 /** How far an import is, on stderr: a bar with rate and time left on a terminal, a line now and then elsewhere. */
-export class Progress {
+export class ImportProgress {
   private readonly bar = process.stderr.isTTY ? barFor(this.totalBytes) : undefined;
   private readonly timer: NodeJS.Timeout;
   /** The bar shows them as they are whenever it is drawn. */
