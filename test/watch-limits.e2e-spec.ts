@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
-import { Progress } from '../src/change-feed/progress.js';
+import { FeedProgress } from '../src/change-feed/feed-progress.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
@@ -366,7 +366,7 @@ describe('a stream', () => {
     times.tellEveryMs = 1;
     const stream = await open(`eventId=${randomUUID()}`);
     await stream.named('current');
-    const failing = jest.spyOn(Progress.prototype, 'reached').mockImplementation(() => {
+    const failing = jest.spyOn(FeedProgress.prototype, 'reached').mockImplementation(() => {
       throw new Error('It is to fail for a moment.');
     });
     try {

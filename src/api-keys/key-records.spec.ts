@@ -82,6 +82,6 @@ it('forgets all when the collection is another, as after a restore', async () =>
     .mockResolvedValueOnce({ ...found('', 0), record: undefined });
   for (const id of ['id', 'absent']) await records.read(id);
   const clusterTime = new Timestamp({ t: 1, i: 1 });
-  records.committed({ clusterTime, changes: [{ kind: 'replaced' }] });
+  records.committed({ clusterTime, changes: [{ kind: 'collectionReplaced' }] });
   expect(['id', 'absent'].map((id) => records.recall(id))).toEqual([undefined, undefined]);
 });

@@ -75,13 +75,13 @@ export class KeyRecords implements ChangeListener {
   /** Changes that are missed do no harm: records are trusted for two seconds at most, with or without a feed. */
   committed({ changes }: Commit): void {
     for (const change of changes) {
-      if (change.kind !== 'replaced') {
+      if (change.kind === 'collectionReplaced') {
+        // A read of the old collection that is under way needs no care: its result is trusted for two seconds at most.
+        this.known.clear();
+        this.absent.clear();
+      } else {
         this.invalidate(String(change.id), change.kind === 'stored' ? change.document : undefined);
-        continue;
       }
-      // A read of the old collection that is under way needs no care: its result is trusted for two seconds at most.
-      this.known.clear();
-      this.absent.clear();
     }
   }
 

@@ -105,7 +105,7 @@ describe('ChangeFeed', () => {
     await until(() => recorder.commits.length === 2 || feed.blindBecause !== undefined);
     expect([feed.blindBecause, recorder.timesForgotten]).toEqual([undefined, 1]);
     expect(recorder.changes).toEqual([
-      [{ kind: 'replaced' }],
+      [{ kind: 'collectionReplaced' }],
       [{ kind: 'stored', id: 'new', document: { _id: 'new' }, before: {} }],
     ]);
   });
@@ -168,7 +168,7 @@ describe('ChangeFeed', () => {
     await happen();
     await until(() => recorder.timesForgotten > 1 || recorder.changes.flat().length > 0);
     expect([...new Set(recorder.changes.flat().map(({ kind }) => kind))]).toEqual(
-      recorder.timesForgotten > 1 ? [] : ['replaced'],
+      recorder.timesForgotten > 1 ? [] : ['collectionReplaced'],
     );
     recorder.commits = [];
     // A stream ends with its database, maybe only now: what is written before the next begins is forgotten with all else.

@@ -14,11 +14,11 @@ import { isAuthenticationFailure, isLoggedOut } from '../database/mongo-errors.j
 import type { ChangeListener } from './change.js';
 import { changeBatches, onlyFieldsBefore, type Batch } from './change-stream.js';
 import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
-import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
+import { CommitAssembly, type CommitEvents } from './commit-assembly.js';
 import { followWithReconnect } from './feed-connection.js';
 import { endsResumption, mayChangeKinds, requirePlainCollections } from './followable.js';
 import { Listeners } from './listeners.js';
-import { FRESH_FOR_MS, Progress, type FeedStatus } from './progress.js';
+import { FRESH_FOR_MS, FeedProgress, type FeedStatus } from './feed-progress.js';
 
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
@@ -55,7 +55,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   /** They are told each commit, and know the newest change. */
   readonly listeners = new Listeners();
   /** How far the feed has got, and how far the majority of the members. */
-  progress = new Progress();
+  progress = new FeedProgress();
 
   /** Why no changes are told at present; undefined while they are. */
   blindBecause: string | undefined = NOT_STARTED;
@@ -75,7 +75,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** When it was last known that nothing was missing, though the feed may be blind now. */
   get provenAt(): Moment {
-    return this.progress.toldAsOf ?? this.provenBefore;
+    return this.progress.provenAt ?? this.provenBefore;
   }
 
   /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */
@@ -147,7 +147,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       }
     } finally {
       this.provenBefore = this.provenAt;
-      this.progress = new Progress();
+      this.progress = new FeedProgress();
       this.assembly.clear();
     }
   }
@@ -180,7 +180,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   /** A listener that fails at a commit would fail at it again and again, so all listeners begin anew after it. */
-  private tell(commit: WholeCommit): void {
+  private tell(commit: CommitEvents): void {
     try {
       this.listeners.tell(commit);
     } catch (error) {

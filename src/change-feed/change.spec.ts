@@ -63,7 +63,7 @@ describe('changeOf', () => {
     ['rename', { ns: { coll: 'elsewhere' }, to: { coll: 'markets' } }],
   ])('tells that all is another after a %s %j', (operationType, names) => {
     const event = anEvent({ operationType, documentKey: undefined, ...names });
-    expect(changeOf(event, 'markets')).toEqual({ kind: 'replaced' });
+    expect(changeOf(event, 'markets')).toEqual({ kind: 'collectionReplaced' });
   });
 
   it.each([

@@ -16,8 +16,8 @@ export type DocumentChange = {
 /** One thing that happened to a watched collection. */
 export type Change =
   | DocumentChange
-  /** The collection was made, dropped, renamed or put in place of another: nothing known of it holds. */
-  | { readonly kind: 'replaced' };
+  /** The collection was made, dropped, renamed or put in place of another: nothing known of its documents holds. */
+  | { readonly kind: 'collectionReplaced' };
 
 /** All changes to one collection with the same cluster time: seen together or not at all. */
 export interface Commit {
@@ -55,7 +55,7 @@ export interface ChangeEvent {
 
 /** The change that an event tells of one collection. */
 export function changeOf(event: ChangeEvent, collection: string): Change | undefined {
-  if (event.to?.coll === collection) return { kind: 'replaced' };
+  if (event.to?.coll === collection) return { kind: 'collectionReplaced' };
   if (event.ns?.coll !== collection) return undefined;
   const earlier = event.operationType === 'insert' ? {} : event.fullDocumentBeforeChange;
   const known = { id: event.documentKey?._id, ...(earlier && { before: earlier }) };
@@ -70,7 +70,7 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
     case 'create':
     case 'drop':
     case 'rename':
-      return { kind: 'replaced' };
+      return { kind: 'collectionReplaced' };
     default:
       return undefined;
   }

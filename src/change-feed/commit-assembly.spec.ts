@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import type { ChangeEvent } from './change.js';
-import { CommitAssembly, type WholeCommit } from './commit-assembly.js';
+import { CommitAssembly, type CommitEvents } from './commit-assembly.js';
 
 const time = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 
@@ -15,7 +15,7 @@ function anEvent(seconds: number, id: string, text = ''): ChangeEvent {
   };
 }
 
-const told = (commits: readonly WholeCommit[]) =>
+const told = (commits: readonly CommitEvents[]) =>
   commits.map(({ events, resumeToken }) => ({
     ids: events?.map(({ fullDocument }) => fullDocument?.['_id'] as string),
     goesOnAfter: resumeToken._data,

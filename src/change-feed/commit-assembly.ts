@@ -2,8 +2,8 @@ import { BSON, type Timestamp } from 'mongodb';
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 
-/** All events with one cluster time. */
-export interface WholeCommit {
+/** The events with one cluster time. */
+export interface CommitEvents {
   readonly clusterTime: Timestamp;
   /** Undefined when they were too many to be held. */
   events: ChangeEvent[] | undefined;
@@ -11,19 +11,19 @@ export interface WholeCommit {
   resumeToken: ResumeToken;
 }
 
-/** The events of a commit above one of these bounds are dropped. */
+/** Of a commit above one of these bounds no events are held. */
 const EVENTS_MAX = 10_000;
 const BYTES_MAX = 32 * 1024 * 1024;
 
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
-  private newest: WholeCommit | undefined;
-  /** The size of its events but the first, which MongoDB bounds; most commits have no other. */
+  private held: CommitEvents | undefined;
+  /** The size of its events without the first, which MongoDB bounds; most commits have no other. */
   private bytes = 0;
 
   /** The cluster time of a commit that may not be whole yet. */
   get pending(): Timestamp | undefined {
-    return this.newest?.clusterTime;
+    return this.held?.clusterTime;
   }
 
   /**
@@ -31,29 +31,29 @@ export class CommitAssembly {
    * @param streamAt the stream has told everything before this cluster time
    * @returns the commits that are whole now, in their order
    */
-  add(events: readonly ChangeEvent[], streamAt: Timestamp): WholeCommit[] {
-    const whole: WholeCommit[] = [];
+  add(events: readonly ChangeEvent[], streamAt: Timestamp): CommitEvents[] {
+    const whole: CommitEvents[] = [];
     for (const event of events) {
-      if (this.newest?.clusterTime.equals(event.clusterTime)) {
-        this.join(this.newest, event);
+      if (this.held?.clusterTime.equals(event.clusterTime)) {
+        this.join(this.held, event);
         continue;
       }
-      if (this.newest) whole.push(this.newest);
-      this.newest = { clusterTime: event.clusterTime, events: [event], resumeToken: event._id };
+      if (this.held) whole.push(this.held);
+      this.held = { clusterTime: event.clusterTime, events: [event], resumeToken: event._id };
       this.bytes = 0;
     }
-    if (this.newest && (events.length === 0 || streamAt.greaterThan(this.newest.clusterTime))) {
-      whole.push(this.newest);
+    if (this.held && (events.length === 0 || streamAt.greaterThan(this.held.clusterTime))) {
+      whole.push(this.held);
       this.clear();
     }
     return whole;
   }
 
   clear(): void {
-    this.newest = undefined;
+    this.held = undefined;
   }
 
-  private join(commit: WholeCommit, event: ChangeEvent): void {
+  private join(commit: CommitEvents, event: ChangeEvent): void {
     commit.resumeToken = event._id;
     if (!commit.events) return;
     this.bytes += bytesOf(event);

@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { changeOf, type ChangeListener } from './change.js';
-import type { WholeCommit } from './commit-assembly.js';
+import type { CommitEvents } from './commit-assembly.js';
 
 /** Tells listeners what changes in their collections, and keeps what was told last. */
 export class Listeners {
@@ -28,7 +28,7 @@ export class Listeners {
     return this.newest.get(collection);
   }
 
-  tell({ events, clusterTime }: WholeCommit): void {
+  tell({ events, clusterTime }: CommitEvents): void {
     const last = events?.at(-1);
     if (!events || !last) {
       this.forgetAll(clusterTime);

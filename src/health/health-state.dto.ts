@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { FEED_STATES, LATE_REASONS, type FeedStatus } from '../change-feed/progress.js';
+import { FEED_STATES, LATE_REASONS, type FeedStatus } from '../change-feed/feed-progress.js';
 import { ApiField } from '../http/api-field.decorator.js';
 
 const SECONDS = { type: 'number', minimum: 0 } as const;

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import type { Document } from 'mongodb';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
-import { FRESH_FOR_MS } from '../change-feed/progress.js';
+import { FRESH_FOR_MS } from '../change-feed/feed-progress.js';
 import type { Database } from '../database/database.js';
 import { overloaded } from '../http/problem.js';
 import { ReadinessService } from './readiness.service.js';

@@ -12,7 +12,7 @@ it('tells how much memory holds, and counts the changes of every collection', as
   const listen = (_collection: string, listener: ChangeListener) => listeners.push(listener);
   const feed = { listeners: {}, progress: {}, listen } as unknown as ChangeFeed;
   void new MemoryMetrics(metrics, { bytes: 2_048, count: 3 } as MarketCache, feed);
-  const changes = [{ kind: 'replaced' }, { kind: 'replaced' }] as const;
+  const changes = [{ kind: 'collectionReplaced' }, { kind: 'collectionReplaced' }] as const;
   const clusterTime = new Timestamp({ t: 1, i: 1 });
   for (const listener of listeners) listener.committed?.({ clusterTime, changes });
   const text = String(await metrics.text());

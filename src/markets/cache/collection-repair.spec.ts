@@ -22,7 +22,7 @@ it('tries once to turn images on where it may not, and anew when the collection 
   const repair = new CollectionRepair(database, feed, new Config());
   const tries: number[] = [];
   const altered: Change = { kind: 'altered', id: 1, fields: {} };
-  for (const change of [altered, altered, altered, { kind: 'replaced' } as const]) {
+  for (const change of [altered, altered, altered, { kind: 'collectionReplaced' } as const]) {
     repair.committed({ clusterTime: new Timestamp(1n), changes: [change] });
     await jest.advanceTimersByTimeAsync(1_000);
     tries.push(init.mock.calls.length);

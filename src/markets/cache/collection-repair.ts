@@ -31,7 +31,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   committed({ changes }: Commit): void {
     // A change without its post-image shows that they are off, again and again where we may not turn them on.
     this.mayLack ||= changes.some(
-      ({ kind }) => kind === 'replaced' || (kind === 'altered' && !this.hasFailed),
+      ({ kind }) => kind === 'collectionReplaced' || (kind === 'altered' && !this.hasFailed),
     );
   }
 

@@ -97,7 +97,7 @@ it('a scope loses what was deleted while it was read, though nobody knows where 
 });
 
 it('a scope is not made of what was read before its collection was put in place of another', () => {
-  const commits = [{ clusterTime: at(13), changes: [{ kind: 'replaced' } as const] }];
+  const commits = [{ clusterTime: at(13), changes: [{ kind: 'collectionReplaced' } as const] }];
   expect(makeScope({ eventId }, [stored('old')], at(12), commits)).toBe('outdated');
   expect(makeScope({ eventId }, [stored('new')], at(13), commits)).toBeInstanceOf(CachedScope);
 });

@@ -63,7 +63,7 @@ export class LiveScopes implements ChangeListener {
 
   committed({ changes, clusterTime }: Commit): void {
     for (const change of changes) {
-      if (change.kind === 'replaced') this.replaced(clusterTime);
+      if (change.kind === 'collectionReplaced') this.collectionReplaced(clusterTime);
       else this.apply(new MarketChange(change, clusterTime));
     }
   }
@@ -73,7 +73,7 @@ export class LiveScopes implements ChangeListener {
     for (const scope of this.scopes.values()) this.lose(scope);
   }
 
-  private replaced(clusterTime: Timestamp): void {
+  private collectionReplaced(clusterTime: Timestamp): void {
     this.history.dropUpTo(clusterTime);
     for (const scope of this.scopes.values()) {
       if (clusterTime.greaterThan(scope.asOf)) this.lose(scope);

@@ -41,6 +41,7 @@ export function makeScope(
 function applyCommit({ changes, clusterTime }: Commit, scope: CachedScope): boolean {
   if (!clusterTime.greaterThan(scope.asOf)) return true;
   return changes.every(
-    (change) => change.kind !== 'replaced' && new MarketChange(change, clusterTime).applyTo(scope),
+    (change) =>
+      change.kind !== 'collectionReplaced' && new MarketChange(change, clusterTime).applyTo(scope),
   );
 }

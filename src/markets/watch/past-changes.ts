@@ -96,7 +96,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
         const change = changeOf(event, MARKETS);
-        if (change?.kind === 'replaced') knownAfter = event.clusterTime;
+        if (change?.kind === 'collectionReplaced') knownAfter = event.clusterTime;
         else if (change) this.history.noteChange(new MarketChange(change, event.clusterTime));
       }
       const readUpTo = clusterTimeOf(resumeToken);

@@ -39,13 +39,13 @@ const MARKS_MAX = 1_000;
  * which write was the newest at a moment: who has got there was complete as of that moment. The moment is taken
  * before the server is asked: an answer that lay unread while the process was stopped proves nothing newer.
  */
-export class Progress {
+export class FeedProgress {
   private marks: Mark[] = [];
   private told: Timestamp | undefined;
   private committed: Timestamp | undefined;
   private answeredAt: Moment | undefined;
   /** All that was written before this moment was told; undefined while blind. */
-  toldAsOf: Moment | undefined;
+  provenAt: Moment | undefined;
 
   /** No write that was made before `askedAt` is newer than `clusterTime`. */
   mark(clusterTime: Timestamp, askedAt: Moment): void {
@@ -67,7 +67,7 @@ export class Progress {
 
   /** How long ago all was known to have been told, in milliseconds; infinite while blind. */
   ageMs(now = momentNow()): number {
-    return this.toldAsOf ? elapsedMs(this.toldAsOf, now) : Infinity;
+    return this.provenAt ? elapsedMs(this.provenAt, now) : Infinity;
   }
 
   /**
@@ -77,7 +77,7 @@ export class Progress {
   get majorityLagMs(): number {
     if (!this.answeredAt) return 0;
     const isCommitted = ({ clusterTime }: Mark) => this.committed?.greaterThanOrEqual(clusterTime);
-    const committedAsOf = this.marks.findLast(isCommitted)?.at ?? this.toldAsOf;
+    const committedAsOf = this.marks.findLast(isCommitted)?.at ?? this.provenAt;
     return committedAsOf ? elapsedMs(committedAsOf, this.answeredAt) : Infinity;
   }
 
@@ -90,7 +90,7 @@ export class Progress {
 
   private dropReachedMarks(): void {
     while (this.told && this.marks[0]?.clusterTime.lessThanOrEqual(this.told)) {
-      this.toldAsOf = this.marks.shift()?.at;
+      this.provenAt = this.marks.shift()?.at;
     }
   }
 
