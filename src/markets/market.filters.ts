@@ -27,7 +27,7 @@ export function conditionsKey(query: MarketFilters): string {
 }
 
 /** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
-export function canBeJudgedInMemory(query: MarketFilters): boolean {
+export function isComparableInMemory(query: MarketFilters): boolean {
   return !conditionsKey(query).includes(REPLACEMENT_CHARACTER);
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Answer } from './answer.js';
 import { MarketCache } from './cache/market-cache.js';
-import { canBeJudgedInMemory } from './market.filters.js';
+import { isComparableInMemory } from './market.filters.js';
 import { marketJson } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';
@@ -19,7 +19,7 @@ export class MarketsService {
    * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
   async page(scope: Scope, query: MarketsQuery) {
-    const cached = canBeJudgedInMemory(query)
+    const cached = isComparableInMemory(query)
       ? (this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query)))
       : undefined;
     if (cached) return { answer: cached, source: 'memory' as const };

@@ -47,7 +47,7 @@ describe('CachedScope', () => {
     const before = scope.bytes;
     const provider = Array.from({ length: 20 }, (_, index) => `${index}`.padEnd(256, 'x'));
     read({ provider });
-    scope.body(provider.join(), () => Buffer.alloc(0));
+    scope.group(provider.join(), () => Buffer.alloc(0));
     expect(scope.bytes - before).toBeGreaterThan(2 * provider.join().length);
   });
 
@@ -107,7 +107,7 @@ describe('CachedScope', () => {
     scope.answer(paging);
     expect(scope.bytes).toBeGreaterThan(before + scope.answer(paging).body.length);
     const answered = scope.bytes;
-    scope.body('all', () => Buffer.alloc(1_000));
+    scope.group('all', () => Buffer.alloc(1_000));
     expect(scope.bytes).toBeGreaterThan(answered + 1_000);
     scope.put(aCached('c'));
     scope.put(aCached('c', { name: 'x'.repeat(1_000) }));

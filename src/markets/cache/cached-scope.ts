@@ -7,14 +7,14 @@ import { scopeKey, type Scope } from '../scope.js';
 import type { CachedMarket } from './cached-market.js';
 import { compareKeys } from './id-order.js';
 
-/** What an answer or a body takes beside its text. */
+/** What an answer or a group takes beside its text. */
 const OVERHEAD_BYTES = 400;
 
 /** What a scope takes without its markets, its places in maps included, and each character of its key. Measured. */
 const SCOPE_BYTES = 1_000;
 const KEY_CHARACTER_BYTES = 8;
 
-/** How many answers are kept, for different pages and filters, and how many bodies. */
+/** How many answers are kept, for different pages and filters, and how many groups, for different filters. */
 const ANSWERS_MAX = 64;
 
 /** An answer, and the markets that it shows. */
@@ -29,7 +29,7 @@ export class CachedScope {
   /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, MadeAnswer>();
-  private readonly bodies = new Map<string, Buffer>();
+  private readonly groups = new Map<string, Buffer>();
   private marketsBytes: number;
 
   /**
@@ -48,7 +48,7 @@ export class CachedScope {
   get bytes(): number {
     let bytes = SCOPE_BYTES + KEY_CHARACTER_BYTES * this.key.length + this.marketsBytes;
     for (const [key, { answer }] of this.answers) bytes += keyBytes(key) + answer.bytes;
-    for (const [key, body] of this.bodies) bytes += keyBytes(key) + body.length;
+    for (const [key, group] of this.groups) bytes += keyBytes(key) + group.length;
     return bytes;
   }
 
@@ -77,19 +77,19 @@ export class CachedScope {
     return made.answer;
   }
 
-  /** A part of an answer that is made from its markets and is no page; kept until they change. */
-  body(key: string, make: () => Buffer): Buffer {
-    return this.bodies.get(key) ?? keep(this.bodies, key, make());
+  /** All its markets that meet some filters, as a group for watches; kept until they change. */
+  group(key: string, make: () => Buffer): Buffer {
+    return this.groups.get(key) ?? keep(this.groups, key, make());
   }
 
   get hasAnswers(): boolean {
-    return this.answers.size + this.bodies.size > 0;
+    return this.answers.size + this.groups.size > 0;
   }
 
-  /** Frees memory: answers and bodies can be made again. */
+  /** Frees memory: answers and groups can be made again. */
   forgetAnswers(): void {
     this.answers.clear();
-    this.bodies.clear();
+    this.groups.clear();
   }
 
   put(market: CachedMarket): void {
@@ -117,7 +117,7 @@ export class CachedScope {
     for (const [key, { markets }] of this.answers) {
       if (markets.includes(market)) this.answers.delete(key);
     }
-    this.bodies.clear();
+    this.groups.clear();
   }
 
   private makeAnswer(query: MarketsQuery): MadeAnswer {

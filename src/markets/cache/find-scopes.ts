@@ -2,20 +2,20 @@ import { MARKETS } from '../../common/collections.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import type { Conditions } from '../market.filters.js';
 import type { Scope } from '../scope.js';
-import { MARKETS_MAX } from './make-scope.js';
+import { SCOPE_MARKETS_MAX } from './make-scope.js';
 
 /** How many markets a watch may have in all. */
-export const MARKETS_TOGETHER_MAX = 10_000;
+export const WATCH_MARKETS_MAX = 10_000;
 
 /** The command that finds all markets of some scopes, up to one more than these may have. */
 export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}) {
-  const most = Math.min(scopes.length * MARKETS_MAX, MARKETS_TOGETHER_MAX + MARKETS_MAX);
+  const most = Math.min(scopes.length * SCOPE_MARKETS_MAX, WATCH_MARKETS_MAX + SCOPE_MARKETS_MAX);
   return {
     find: MARKETS,
     filter: { $or: scopes, ...conditions },
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
     limit: most + 1,
-    batchSize: MARKETS_MAX + 1,
+    batchSize: SCOPE_MARKETS_MAX + 1,
   };
 }

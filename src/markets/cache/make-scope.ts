@@ -6,7 +6,7 @@ import { CachedScope } from './cached-scope.js';
 import { MarketChange } from './market-change.js';
 
 /** A larger scope costs more to keep than it saves. */
-export const MARKETS_MAX = 2_000;
+export const SCOPE_MARKETS_MAX = 2_000;
 
 /** A load during which more commits arrive is given up. */
 const COMMITS_DURING_LOAD_MAX = 10_000;
@@ -24,7 +24,7 @@ export function makeScope(
   asOf: Timestamp,
   meanwhile: readonly Commit[] | undefined,
 ): CachedScope | Unfit {
-  if (documents.length > MARKETS_MAX) return 'too large';
+  if (documents.length > SCOPE_MARKETS_MAX) return 'too large';
   const markets: CachedMarket[] = [];
   for (const document of documents) {
     const market = cachedMarketOf(document, asOf);
@@ -34,7 +34,7 @@ export function makeScope(
   if (!meanwhile || meanwhile.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
   const made = new CachedScope(scope, asOf, markets);
   if (!meanwhile.every((commit) => applyCommit(commit, made))) return 'outdated';
-  return made.length > MARKETS_MAX ? 'too large' : made;
+  return made.length > SCOPE_MARKETS_MAX ? 'too large' : made;
 }
 
 /** Applies a commit if it is newer than the snapshot. @returns false when it can't be applied */

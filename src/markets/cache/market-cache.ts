@@ -10,7 +10,7 @@ import { scopeKey, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { LiveScopes, type ScopeOwner } from './live-scopes.js';
 import { LoadCandidates } from './load-candidates.js';
-import { MARKETS_MAX } from './make-scope.js';
+import { SCOPE_MARKETS_MAX } from './make-scope.js';
 import { ScopeLoader } from './scope-loader.js';
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
@@ -82,7 +82,7 @@ export class MarketCache implements ScopeOwner {
 
   changed(scope: CachedScope): void {
     const weighedBytes = this.kept.peek(scope.key) ?? 0;
-    if (scope.length > MARKETS_MAX) this.kept.delete(scope.key);
+    if (scope.length > SCOPE_MARKETS_MAX) this.kept.delete(scope.key);
     else if (scope.bytes > weighedBytes + GROWN_BYTES) this.weigh(scope);
   }
 

@@ -82,19 +82,19 @@ export class ChangesService {
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }
 
-  private read({ watch, after, readMs }: WatchQuestion) {
+  private read({ watch, afterClusterTime, readMs }: WatchQuestion) {
     // All markets of an id count for its size, so MongoDB filters only where nobody else can.
-    const command = findScopes(watch.scopes, watch.fitsMemory ? {} : watch.conditions);
+    const command = findScopes(watch.scopes, watch.isComparableInMemory ? {} : watch.conditions);
     return this.database.read(readMs, async (attempt) => {
       const { ageMs, isOfPrimary } = attempt;
       const newestWrite = await this.newestWrite(attempt);
       if (!newestWrite) {
         // A secondary may be behind the caller's cursor: it waits until it is not.
-        const readConcern = after && !isOfPrimary && { readConcern: { afterClusterTime: after } };
-        const documents = await attempt.rowsOfOneState({ ...command, ...readConcern });
+        const waiting = afterClusterTime && !isOfPrimary && { readConcern: { afterClusterTime } };
+        const documents = await attempt.rowsOfOneState({ ...command, ...waiting });
         return { position: NO_POSITION, documents, ageMs };
       }
-      if (after?.greaterThan(newestWrite)) throw replicaBehind();
+      if (afterClusterTime?.greaterThan(newestWrite)) throw replicaBehind();
       const readConcern = { level: 'snapshot', afterClusterTime: newestWrite };
       const { cursor } = await attempt.command({ ...command, readConcern });
       // Without a collection there is no such time: it may have been dropped after `newestWrite`.

@@ -77,7 +77,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     const { id: keyId } = request.apiKey;
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
-    if (!this.isDraining && !this.watched.holds(watch)) throw overloaded();
+    if (!this.isDraining && !this.watched.makeRoomFor(watch)) throw overloaded();
     response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {

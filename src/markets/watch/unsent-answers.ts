@@ -8,7 +8,7 @@ import type { JsonBody } from '../json-body.js';
 const UNSENT_MAX = 64 * 1024 * 1024;
 
 /** The same for all keys together, in memory. A key that has no answer on its way is not refused for it. */
-const TOGETHER_MAX = 128 * 1024 * 1024;
+const UNSENT_TOTAL_MAX = 128 * 1024 * 1024;
 
 /** Counts what is on its way to each key, so that callers do not fill memory with large answers that are not read. */
 @Injectable()
@@ -16,7 +16,7 @@ export class UnsentAnswers {
   private readonly byKey = new Map<string, number>();
   /** How many unsent answers hold a piece of a body: equal groups of several answers are one piece. */
   private readonly holders = new Map<Buffer, number>();
-  private together = 0;
+  private total = 0;
 
   /**
    * To be called before an answer is made, which alone takes time and memory.
@@ -26,7 +26,7 @@ export class UnsentAnswers {
   checkRoom({ apiKey: { id } }: KeyedRequest, streamed = 0): void {
     const unsent = (this.byKey.get(id) ?? 0) + streamed;
     // The more of the room is taken, the less a key may have of it: so many keys leave some to others.
-    const most = Math.min(UNSENT_MAX, TOGETHER_MAX - this.together);
+    const most = Math.min(UNSENT_MAX, UNSENT_TOTAL_MAX - this.total);
     if (unsent > 0 && unsent >= most) throw overloaded();
   }
 
@@ -47,7 +47,7 @@ export class UnsentAnswers {
     for (const part of parts) {
       const before = this.holders.get(part) ?? 0;
       addTo(this.holders, part, by);
-      if (before === 0 || before + by === 0) this.together += by * part.length;
+      if (before === 0 || before + by === 0) this.total += by * part.length;
     }
   }
 }

@@ -23,29 +23,27 @@ const RESUMING_MAX_MS = 1_000;
  */
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isBehind' | 'isCurrent' | 'isStarting' | 'status'>,
-  after: Timestamp | undefined,
+  position: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'since'>,
 ): Promise<Problem | undefined> {
   const startedAt = performance.now();
-  /** When the feed was last seen not to be current; the start, if it was current all the time. */
-  let lateUntil = startedAt;
+  /** Since when the feed has been current without a break; now, while it is not. */
+  let currentSince = startedAt;
   for (;;) {
     const now = performance.now();
-    const waited = now - startedAt;
-    if (!feed.isCurrent) lateUntil = now;
-    const isAwaited = after !== undefined && feed.isBehind(after);
-    if (feed.isCurrent && !isAwaited) return undefined;
-    const { isStarting } = feed;
-    const { state, lateBecause } = feed.status;
-    if (!isStarting && state === 'blind') return changesUnavailable('blind');
+    if (!feed.isCurrent) currentSince = now;
+    const isBehind = position !== undefined && feed.isBehind(position);
+    if (feed.isCurrent && !isBehind) return undefined;
+    const { isStarting, status } = feed;
+    if (!isStarting && status.state === 'blind') return changesUnavailable('blind');
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
-    const isOver = question.waitMs < 0;
-    if (isAwaited && (isOver || now - lateUntil > AHEAD_MAX_MS)) throw replicaBehind();
+    const isTimeUp = question.waitMs < 0;
+    if (isBehind && (isTimeUp || now - currentSince > AHEAD_MAX_MS)) throw replicaBehind();
     // With a position to reach, a feed that is late is waited for as long as the request has time.
-    const isResuming = isStarting || (question.since && lateBecause !== 'majority_lags');
-    const longest = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
-    if (isOver || ((isStarting || !isAwaited) && waited > longest))
-      return changesUnavailable('blind');
+    const isResuming = isStarting || (question.since && status.lateBecause !== 'majority_lags');
+    const longestMs = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
+    const isTooLong = now - startedAt > longestMs && (isStarting || !isBehind);
+    if (isTimeUp || isTooLong) return changesUnavailable('blind');
     await delay(CHECK_EVERY_MS);
   }
 }

@@ -48,7 +48,7 @@ export class WatchGroups {
       .filter((group) => group !== undefined);
   }
 
-  /** The event with what is new since a position, without one with all; undefined when nothing is. */
+  /** The event with what is new since a position, or with all where there is none; undefined when nothing is new. */
   event(watch: Watch, since: Timestamp | undefined): Buffer | undefined {
     const { position } = this.feed;
     if (!position) return undefined;
@@ -65,11 +65,11 @@ export class WatchGroups {
     return event;
   }
 
-  /** All of a scope without a position, or where nobody knows what is new since then; undefined if nothing is new. */
+  /** What is new since a position; all where there is none, or where that is not known. Undefined if nothing is new. */
   private group(scope: CachedScope, conditions: Conditions, since: Timestamp | undefined) {
     const marketKeys = since && this.history.since(scope, since);
     if (!since || !marketKeys) {
-      return scope.body(JSON.stringify(conditions), () => {
+      return scope.group(JSON.stringify(conditions), () => {
         const markets = scope.matching(conditions).map(({ json }) => json);
         return groupOf(scope.scope, markets);
       });

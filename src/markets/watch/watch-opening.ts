@@ -16,10 +16,10 @@ import { WatchedScopes } from './watched-scopes.js';
 /** How often scopes are loaded, when changes that can't be followed make each load outdated. */
 const LOADS_MAX = 3;
 
-/** How many scopes one command loads. They stay, so a client whose time was too short for all gets further next time. */
-const LOADED_TOGETHER = 10;
+/** How many scopes one command loads. They stay: a client whose time is too short for all gets further next time. */
+const SCOPES_PER_LOAD = 10;
 
-/** How many may wait for what a current feed has not told: the other places in flight are for those that need not. */
+/** How many requests may wait for a position ahead of a current feed: the other places in flight are for the rest. */
 const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
 
 /** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
@@ -45,21 +45,21 @@ export class WatchOpening {
   }
 
   private async waitUntilTold(question: WatchQuestion): Promise<Problem | undefined> {
-    const { after } = question;
-    const isAhead = after && this.feed.isCurrent && this.feed.isBehind(after);
+    const { afterClusterTime } = question;
+    const isAhead = afterClusterTime && this.feed.isCurrent && this.feed.isBehind(afterClusterTime);
     if (isAhead && this.ahead >= AHEAD_MAX) throw replicaBehind();
     const count = isAhead ? 1 : 0;
     this.ahead += count;
     try {
-      return await waitForFeed(this.feed, after, question);
+      return await waitForFeed(this.feed, afterClusterTime, question);
     } finally {
       this.ahead -= count;
     }
   }
 
   private async load(question: WatchQuestion): Promise<Problem | undefined> {
-    const { scopes, fitsMemory } = question.watch;
-    if (!fitsMemory) return changesUnavailable('unordered');
+    const { scopes, isComparableInMemory } = question.watch;
+    if (!isComparableInMemory) return changesUnavailable('unordered');
     for (let loads = 0; loads < LOADS_MAX; loads += 1) {
       this.watched.lease(scopes);
       const missing = scopes.filter((scope) => !this.watched.get(scopeKey(scope)));
@@ -67,8 +67,8 @@ export class WatchOpening {
         checkSizes(scopes, (key) => this.watched.get(key)?.length);
         return this.waitForAll(question);
       }
-      for (let start = 0; start < missing.length; start += LOADED_TOGETHER) {
-        const load = this.loader.load(missing.slice(start, start + LOADED_TOGETHER));
+      for (let start = 0; start < missing.length; start += SCOPES_PER_LOAD) {
+        const load = this.loader.load(missing.slice(start, start + SCOPES_PER_LOAD));
         const loaded = await within(question.readMs, load, timeout);
         checkSizes(scopes, (key) => loaded.get(key)?.count ?? this.watched.get(key)?.length);
         if ([...loaded.values()].some((each) => each?.unfit === 'unordered'))
@@ -80,7 +80,7 @@ export class WatchOpening {
 
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
     const { watch } = question;
-    if (!this.watched.holds(watch)) throw overloaded();
+    if (!this.watched.makeRoomFor(watch)) throw overloaded();
     const times = watch.keys.flatMap((key) => this.watched.get(key)?.asOf ?? []);
     // A scope that was just read may have changes that the others get when the feed tells them.
     const readAt = times.reduce((one, other) => newest(one, other));

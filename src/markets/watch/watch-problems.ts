@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problem.js';
-import { MARKETS_TOGETHER_MAX } from '../cache/find-scopes.js';
-import { MARKETS_MAX } from '../cache/make-scope.js';
+import { WATCH_MARKETS_MAX } from '../cache/find-scopes.js';
+import { SCOPE_MARKETS_MAX } from '../cache/make-scope.js';
 import { fieldOf, scopeKey, type Scope } from '../scope.js';
 
 /** How many markets a scope has, by its key; undefined while it is not in memory. */
@@ -10,17 +10,17 @@ type SizeOf = (key: string) => number | undefined;
  * @returns a problem that names the first scope with too many markets, or with which all together have too many
  */
 export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem | undefined {
-  let together = 0;
+  let total = 0;
   for (const scope of scopes) {
     const size = sizeOf(scopeKey(scope)) ?? 0;
-    together += size;
-    if (size <= MARKETS_MAX && together <= MARKETS_TOGETHER_MAX) continue;
+    total += size;
+    if (size <= SCOPE_MARKETS_MAX && total <= WATCH_MARKETS_MAX) continue;
     const name = fieldOf(scope);
     const id = JSON.stringify(scope[name]);
     const detail =
-      size > MARKETS_MAX
-        ? `${id}: has more than ${MARKETS_MAX} markets`
-        : `${id}: with it there are more than ${MARKETS_TOGETHER_MAX} markets in all`;
+      size > SCOPE_MARKETS_MAX
+        ? `${id}: has more than ${SCOPE_MARKETS_MAX} markets`
+        : `${id}: with it there are more than ${WATCH_MARKETS_MAX} markets in all`;
     const errors = [{ in: 'query', name, detail }] as const;
     return new Problem('too_much_data', `${name} ${detail}`, { errors });
   }

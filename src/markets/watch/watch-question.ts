@@ -12,7 +12,7 @@ const ANSWER_MS = 300;
 /** What a client asks: which markets, since when, and by when it must be answered. */
 export class WatchQuestion {
   /** The answer must not show a state before this position, whatever the cursor was for. */
-  readonly after: Timestamp | undefined;
+  readonly afterClusterTime: Timestamp | undefined;
   /** The position that the client has reached with the same watch. */
   readonly since: Timestamp | undefined;
   private readonly deadline: number;
@@ -23,8 +23,8 @@ export class WatchQuestion {
     cursor: Cursor | undefined,
     askedAt: number,
   ) {
-    this.after = cursor?.position;
-    this.since = cursor?.watchHash === watch.hash ? this.after : undefined;
+    this.afterClusterTime = cursor?.position;
+    this.since = cursor?.watchHash === watch.hash ? cursor.position : undefined;
     this.deadline = askedAt + ANSWER_WITHIN_MS;
   }
 

@@ -18,8 +18,8 @@ export class Watch {
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
   readonly signature: string;
-  /** False where U+FFFD is in it: broken UTF-8 looks the same here, and only MongoDB can tell them apart. */
-  readonly fitsMemory: boolean;
+  /** False where U+FFFD is in it: broken UTF-8 is read as that character, and only MongoDB can tell them apart. */
+  readonly isComparableInMemory: boolean;
 
   /** @param collection its name, with that of its database: a cursor of another collection has another hash */
   constructor(
@@ -32,7 +32,7 @@ export class Watch {
     const text = JSON.stringify([this.keys, this.conditions]);
     this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions, collection]));
     this.signature = digest(text);
-    this.fitsMemory = !text.includes(REPLACEMENT_CHARACTER);
+    this.isComparableInMemory = !text.includes(REPLACEMENT_CHARACTER);
   }
 
   /** The cursor of a caller who has been told everything up to a position. */

@@ -91,8 +91,8 @@ it('makes room without looking at all that is watched', () => {
     const watch = new Watch([{ eventId }], {});
     watched.lease(watch.scopes);
     watched.keep(new CachedScope({ eventId }, position, []));
-    const isHeld = watched.holds(watch);
-    watched.get(`eventId:${eventId}`)?.body('{}', () => Buffer.alloc(0));
+    const isHeld = watched.makeRoomFor(watch);
+    watched.get(`eventId:${eventId}`)?.group('{}', () => Buffer.alloc(0));
     return isHeld;
   };
   for (let number = 0; number < 2_000; number += 1) ask(`e${number}`);
@@ -109,7 +109,7 @@ it('drops those answers first whose event was asked for the longest time ago', (
   watched.lease(scopes);
   for (const scope of scopes) {
     const loaded = new CachedScope(scope, position, []);
-    loaded.body('{}', () => Buffer.alloc(600 * 1024));
+    loaded.group('{}', () => Buffer.alloc(600 * 1024));
     watched.keep(loaded);
   }
   watched.lease(scopes.slice(0, 1));
@@ -122,7 +122,7 @@ it('weighs nothing any more of what it has dropped, answers or not', () => {
   const { watched } = nothingWatched({ watchMaxMb: 1 });
   const keep = (eventId: string) => {
     const loaded = new CachedScope({ eventId }, position, []);
-    loaded.body('{}', () => Buffer.alloc(600 * 1024));
+    loaded.group('{}', () => Buffer.alloc(600 * 1024));
     watched.lease([loaded.scope]);
     watched.keep(loaded);
     return loaded;

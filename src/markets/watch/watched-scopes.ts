@@ -87,8 +87,8 @@ export class WatchedScopes implements ScopeOwner {
     return this.hasRoom;
   }
 
-  /** Whether all of a watch is here, with room: what was asked for last is dropped last, when there is too little. */
-  holds({ keys }: Watch): boolean {
+  /** Makes room. @returns whether there is enough then, and all of a watch is still here */
+  makeRoomFor({ keys }: Watch): boolean {
     return this.makeRoom() && keys.every((key) => this.get(key) !== undefined);
   }
 
