@@ -27,7 +27,7 @@ const DEMO_KEY_ID = keyIdOf(DEMO_KEY);
 const LAST_KEY = Symbol('last key');
 
 /** A connection keeps its last key, since most bring the same one each time. A WeakMap of thousands costs far more. */
-type Connection = Socket & { [LAST_KEY]?: PresentedKey };
+type KeyedSocket = Socket & { [LAST_KEY]?: PresentedKey };
 
 /** Tells good keys from others, from memory as far as possible. */
 @Injectable()
@@ -41,7 +41,7 @@ export class KeyVerifier {
    * The caller of a key that memory knows to be good.
    * @param socket the connection that brought it
    */
-  recall(text: string, socket?: Connection): Caller | undefined {
+  recall(text: string, socket?: KeyedSocket): Caller | undefined {
     const key = this.parse(text, socket);
     const verdict = key && this.checkInMemory(key, this.records.recall(key.id));
     return typeof verdict === 'object' ? verdict : undefined;
@@ -56,7 +56,7 @@ export class KeyVerifier {
    */
   async check(
     text: string,
-    socket?: Connection,
+    socket?: KeyedSocket,
     isLimited = false,
   ): Promise<Verdict | 'unchecked'> {
     const key = this.parse(text, socket);
@@ -81,7 +81,7 @@ export class KeyVerifier {
     }
   }
 
-  private parse(text: string, socket?: Connection): PresentedKey | undefined {
+  private parse(text: string, socket?: KeyedSocket): PresentedKey | undefined {
     const key = parseKey(text, socket?.[LAST_KEY]);
     if (key && socket) socket[LAST_KEY] = key;
     return key;

@@ -4,7 +4,7 @@ import { printable } from '../common/text.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
 import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
 import { keyIdOf } from './key-form.js';
-import { keysTable, shown } from './shown-key.js';
+import { keysTable, shownKey } from './shown-key.js';
 
 const LONGEST_NAME = 100;
 const DAY_MS = 86_400_000;
@@ -65,13 +65,13 @@ async function create(context: CommandContext, { expiresIn, ...fields }: CreateO
 
 async function list(context: CommandContext): Promise<void> {
   const service = new ApiKeysService(context.connection);
-  const keys = (await service.list()).map(shown);
+  const keys = (await service.list()).map(shownKey);
   await context.print({ json: keys, text: keysTable(keys) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
   const service = new ApiKeysService(context.connection);
-  const record = shown(await service.revoke(id));
+  const record = shownKey(await service.revoke(id));
   await context.print({ json: record, text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
@@ -83,7 +83,7 @@ async function rotate(context: CommandContext, id: string, { overlap = DAY_MS }:
 /** The key stands alone on stdout, easy to copy or to pipe. */
 function showOnce(context: CommandContext): Show {
   return async ({ key, record }) => {
-    const { id, ...rest } = shown(record);
+    const { id, ...rest } = shownKey(record);
     await context.deliver({ json: { id, key, ...rest }, text: key });
     await context.say(`Key ${id} (${printable(record.name)}): keep it now, it is shown this once.`);
   };

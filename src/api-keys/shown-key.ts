@@ -3,7 +3,7 @@ import { printable } from '../common/text.js';
 import { callerOf, isDate, stateOf, type StoredApiKey } from './stored-api-key.js';
 
 /** A record for people. Others may have written it: what can't be understood is left out. */
-export function shown(record: StoredApiKey) {
+export function shownKey(record: StoredApiKey) {
   const { id, name, rateLimit, streams } = callerOf(record);
   return {
     id: typeof id === 'string' ? id : JSON.stringify(id),
@@ -19,7 +19,7 @@ export function shown(record: StoredApiKey) {
   };
 }
 
-type ShownKey = ReturnType<typeof shown>;
+type ShownKey = ReturnType<typeof shownKey>;
 
 export function keysTable(keys: readonly ShownKey[]): string {
   const heading = ['ID', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'PER MINUTE', 'STREAMS'];

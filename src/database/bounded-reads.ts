@@ -16,8 +16,8 @@ import {
   isTransient,
 } from './mongo-errors.js';
 
-/** How long a read may take in all, in milliseconds. `pagesTogether` is a part of `markets`. */
-export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, pagesTogether: 300 } as const;
+/** How long a read may take in all, in milliseconds. `sharedPages` is a part of `markets`. */
+export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, sharedPages: 300 } as const;
 
 /** The server gives up this long before we do, so that a slow query does not cost its connection. */
 const SERVER_GIVES_UP_EARLIER_MS = 150;

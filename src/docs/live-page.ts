@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { readFileSync } from 'node:fs';
 import { DEMO_KEY } from '../api-keys/demo-key.js';
-import { readyFile } from '../http/ready-file.js';
+import { serveStaticFile } from '../http/static-file.js';
 
 const PAGE = 'live.html';
 const FILES = [PAGE, 'live.js', 'live-board.js', 'live-stream.js', 'live.css'];
@@ -15,6 +15,6 @@ export function setUpLivePage(app: NestExpressApplication, isEmbedded: boolean):
       .replace('{{fixtures}}', isEmbedded ? DEMO_FIXTURES : '')
       .replace('{{selected}}', isEmbedded ? 'selected' : '');
     const path = name === PAGE ? '/docs/live' : `/docs/${name}`;
-    readyFile(app.getHttpAdapter().getInstance(), path, name, Buffer.from(text));
+    serveStaticFile(app.getHttpAdapter().getInstance(), path, name, Buffer.from(text));
   }
 }

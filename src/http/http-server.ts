@@ -11,7 +11,7 @@ import { SERVER_OPTIONS } from './http-limits.js';
 import { IncomingRequests, type HttpOptions } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
 import { methodNotAllowed } from './problem.js';
-import { readyFile } from './ready-file.js';
+import { serveStaticFile } from './static-file.js';
 import { SocketRefusals } from './socket-refusal.js';
 
 /** New connections that the system queues for us; beyond that it drops them, and clients try again after a second. */
@@ -63,7 +63,7 @@ export class HttpServerAdapter extends ExpressAdapter {
   override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
     for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
       const body = readFileSync(join(directory, name));
-      readyFile(this.getInstance(), `${prefix}/${name}`, name, body);
+      serveStaticFile(this.getInstance(), `${prefix}/${name}`, name, body);
     }
     return this;
   }

@@ -14,10 +14,10 @@ interface NextCommand {
   readonly pages: Promise<readonly StoredPage[]>;
 }
 
-/** Look-ups in one command. With more, MongoDB and the service wait for one another in turns. */
-const TOGETHER_MAX = 4;
+/** Look-ups that share a command. With more, MongoDB and the service wait for one another in turns. */
+const SHARED_MAX = 4;
 
-const { markets: ALONE_MS, pagesTogether: TOGETHER_MS } = READ_BUDGET_MS;
+const { markets: ALONE_MS, sharedPages: SHARED_MS } = READ_BUDGET_MS;
 
 /** After a shared command that failed, each look-up has a command of its own for a while. */
 const APART_FOR_MS = 1_000;
@@ -41,7 +41,7 @@ export class PageReader {
     const { lookups, pages } = this.next;
     const index = lookups.push(lookup) - 1;
     const isShared = this.database.topology.hasSnapshots && performance.now() >= this.apartUntil;
-    if (!isShared || lookups.length === TOGETHER_MAX) this.next = undefined;
+    if (!isShared || lookups.length === SHARED_MAX) this.next = undefined;
     try {
       return (await pages)[index] ?? NO_MARKETS;
     } catch (error) {
@@ -49,7 +49,7 @@ export class PageReader {
       if (lookups.length === 1 || !mayPass) throw error;
       // Each is read again alone, with more time, so that a slow look-up makes no other one fail.
       this.apartUntil = performance.now() + APART_FOR_MS;
-      const [page = NO_MARKETS] = await this.send([lookup], ALONE_MS - TOGETHER_MS);
+      const [page = NO_MARKETS] = await this.send([lookup], ALONE_MS - SHARED_MS);
       return page;
     }
   }
@@ -58,7 +58,7 @@ export class PageReader {
     const lookups: Lookup[] = [];
     const pages = setImmediate().then(() => {
       this.next = undefined;
-      return this.send(lookups, lookups.length === 1 ? ALONE_MS : TOGETHER_MS);
+      return this.send(lookups, lookups.length === 1 ? ALONE_MS : SHARED_MS);
     });
     return { lookups, pages };
   }

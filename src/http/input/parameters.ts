@@ -46,18 +46,18 @@ export function every(check: (value: unknown) => boolean, message: string): Rule
 const areIds = every(isId, `must be ${ID_RULE}`);
 
 /** Text by the rule of ids, unless a stricter one is given; compared exactly; given once, unless `maxItems` is set. */
-const idText = (where: Parameter['in']) => (documented: Text) => {
+const textParameter = (where: Parameter['in']) => (documented: Text) => {
   const schema = { type: 'string', pattern: ID_PATTERN.source };
   return declare({ in: where, rule: areIds, ...documented, schema });
 };
 
 /** An opaque id in the path. */
-export const PathId = idText('path');
+export const PathId = textParameter('path');
 
-export const QueryText = idText('query');
+export const QueryText = textParameter('query');
 
 /** Text in a header; an empty header counts as none. */
-export const HeaderText = idText('header');
+export const HeaderText = textParameter('header');
 
 /** One or more of a few words in the query, compared exactly, case included. */
 export function QueryChoices({

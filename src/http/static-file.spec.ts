@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
 import express from 'express';
 import supertest from 'supertest';
-import { readyFile } from './ready-file.js';
+import { serveStaticFile } from './static-file.js';
 
 /** Of the answer to who asks for a file of this content. */
 async function headersOf(body: string) {
   const app = express();
-  readyFile(app, '/page.css', 'page.css', Buffer.from(body));
+  serveStaticFile(app, '/page.css', 'page.css', Buffer.from(body));
   return (await supertest(app).get('/page.css').expect(200)).headers;
 }
 
