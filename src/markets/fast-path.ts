@@ -12,7 +12,7 @@ import { checkProtocol } from '../http/request-context.js';
 import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
-import { sendAnswer } from './send-answer.js';
+import { sendPage } from './send-answer.js';
 
 const TARGETS_MAX = 5_000;
 const TARGET_LENGTH_MAX = 512;
@@ -71,7 +71,7 @@ export class FastPath {
       request.apiKey = apiKey;
       void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
-      sendAnswer(request, response, answer)?.catch(() => response.destroy());
+      sendPage(request, response, answer)?.catch(() => response.destroy());
     } catch (error) {
       if (error instanceof Problem) sendProblem(request, response, error);
       else response.destroy();

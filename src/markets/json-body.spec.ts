@@ -1,10 +1,10 @@
 import { expect, it, jest } from '@jest/globals';
-import { Answer } from './answer.js';
+import { PageAnswer } from './page-answer.js';
 import { JsonBody } from './json-body.js';
 import { groupOf } from './watch/group.js';
 
 const makers: Readonly<Record<string, () => Buffer>> = {
-  'a page': () => new Answer({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
+  'a page': () => new PageAnswer({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
   'its compressed form': () =>
     new JsonBody([Buffer.alloc(2_000, 'odds ')]).compress('br') as Buffer,
   'a group': () => groupOf({ eventId: 'nb-1001' }, ['{"name":"Over 2.5"}']),

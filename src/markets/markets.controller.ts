@@ -10,7 +10,7 @@ import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js
 import { MarketsService } from './markets.service.js';
 import type { Scope } from './scope.js';
 import { FastPath } from './fast-path.js';
-import { sendAnswer } from './send-answer.js';
+import { sendPage } from './send-answer.js';
 
 /** A request is answered so long after its arrival, however long it has waited for its turn. Milliseconds. */
 const ANSWER_WITHIN_MS = 1_900;
@@ -54,6 +54,6 @@ export class MarketsController {
     const { answer, source } = await within(leftMs, page, timeout);
     if (source === 'memory') this.fastPath.remember(request, scope, query);
     request.served = { source, items: answer.items };
-    await sendAnswer(request, response, answer);
+    await sendPage(request, response, answer);
   }
 }

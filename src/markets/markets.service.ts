@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Answer } from './answer.js';
+import { PageAnswer } from './page-answer.js';
 import { MarketCache } from './cache/market-cache.js';
 import { isComparableInMemory } from './market.filters.js';
 import { marketJson } from './market-view.js';
@@ -24,7 +24,7 @@ export class MarketsService {
       : undefined;
     if (cached) return { answer: cached, source: 'memory' as const };
     const { markets, itemCount } = await this.reader.read(scope, query);
-    const answer = new Answer(query, markets.map(marketJson), itemCount);
+    const answer = new PageAnswer(query, markets.map(marketJson), itemCount);
     return { answer, source: 'database' as const };
   }
 }

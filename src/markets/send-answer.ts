@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER } from '../http/credentials.js';
 import type { HeaderList } from '../http/response-headers.js';
-import type { Answer } from './answer.js';
+import type { PageAnswer } from './page-answer.js';
 import { chooseEncoding } from './choose-encoding.js';
 import { compressors, lengthOf, type JsonBody } from './json-body.js';
 
@@ -20,13 +20,13 @@ function varyOf(response: Response): string {
 }
 
 /**
- * Sends an answer as the client can take it: compressed, or as 304 when it has it already.
+ * Sends a page with its tag, compressed if the client can take it so; as 304 when the client has it already.
  * @returns a promise only where something has to be compressed first
  */
-export function sendAnswer(
+export function sendPage(
   request: ApiRequest,
   response: Response,
-  answer: Answer,
+  answer: PageAnswer,
 ): void | Promise<void> {
   const { etag } = answer;
   const headers = ['Cache-Control', 'private, no-cache', 'Vary', varyOf(response), 'ETag', etag];

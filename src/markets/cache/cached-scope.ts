@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
-import { Answer } from '../answer.js';
+import { PageAnswer } from '../page-answer.js';
 import { conditionsKey, conditionsOf, meets, type Conditions } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
@@ -19,7 +19,7 @@ const ANSWERS_MAX = 64;
 
 /** An answer, and the markets that it shows. */
 interface MadeAnswer {
-  readonly answer: Answer;
+  readonly answer: PageAnswer;
   readonly markets: readonly CachedMarket[];
 }
 
@@ -70,7 +70,7 @@ export class CachedScope {
     return this.markets.filter(({ filtered }) => meets(filtered, conditions));
   }
 
-  answer(query: MarketsQuery): Answer {
+  answer(query: MarketsQuery): PageAnswer {
     const { page, take } = query;
     const key = `${page} ${take} ${conditionsKey(query)}`;
     const made = this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
@@ -126,7 +126,7 @@ export class CachedScope {
     const start = (page - 1) * take;
     const markets = matching.slice(start, start + take);
     const texts = markets.map(({ json }) => json);
-    return { answer: new Answer(query, texts, matching.length), markets };
+    return { answer: new PageAnswer(query, texts, matching.length), markets };
   }
 
   /** Where a market is, or where it would have to be inserted. */

@@ -4,7 +4,7 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Config } from '../../config.js';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
-import type { Answer } from '../answer.js';
+import type { PageAnswer } from '../page-answer.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
@@ -54,7 +54,7 @@ export class MarketCache implements ScopeOwner {
   }
 
   /** The answer from memory, if the scope is there and known to be current. */
-  recall(scope: Scope, query: MarketsQuery): Answer | undefined {
+  recall(scope: Scope, query: MarketsQuery): PageAnswer | undefined {
     if (!this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
     const live = this.live.get(key);
@@ -66,7 +66,7 @@ export class MarketCache implements ScopeOwner {
   }
 
   /** The answer from a scope that is loaded for it, if it is popular enough and fit for memory. */
-  async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<Answer | undefined> {
+  async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<PageAnswer | undefined> {
     if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
     const key = scopeKey(scope);
     if (!this.candidates.ask(key)) return undefined;

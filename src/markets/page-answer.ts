@@ -3,8 +3,8 @@ import { pageMeta, type PageQuery } from '../http/input/page.js';
 import { JsonBody } from './json-body.js';
 import { ownBuffer } from './own-buffer.js';
 
-/** A page, with the tag that changes if and only if its body does. */
-export class Answer extends JsonBody {
+/** The answer to a look-up: one page as JSON, with the tag that changes if and only if its body does. */
+export class PageAnswer extends JsonBody {
   readonly items: number;
   readonly etag: string;
 
