@@ -1,12 +1,12 @@
-import { realpath } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdir, realpath } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../common/text.js';
 import { findMongod, type Say } from './find-mongod.js';
 import { freePort } from './free-port.js';
 import { MongodFailed } from './mongod-failed.js';
 import { MongodProcess } from './mongod-process.js';
-import { makeFolder } from './make-folder.js';
 import { isRunning, markAsOurs, readOwner, REPLICA_SET, uriOf, writeOwner } from './owner.js';
 import { formReplicaSet } from './replica-set.js';
 
@@ -46,6 +46,15 @@ export async function openEmbedded(options: EmbeddedOptions, say: Say): Promise<
     const message = `The embedded MongoDB in ${options.path} can't run: ${messageOf(error)}`;
     throw new Error(message, { cause: error });
   }
+}
+
+/** Like `mkdir` with `recursive`, which never ends below /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolder(dirname(path));
+  await mkdir(path).catch((error: unknown) => {
+    if (!existsSync(path)) throw error;
+  });
 }
 
 async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
