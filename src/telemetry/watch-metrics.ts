@@ -34,7 +34,7 @@ export class WatchMetrics {
       'Time from a commit in MongoDB until it was written to a stream.',
       LAG_BUCKETS,
     );
-    hub.observe({
+    hub.observer = {
       opened: () => opened.inc(),
       ended: (reason) => ended.inc({ reason }),
       written: (changes, waitedMs) => {
@@ -42,6 +42,6 @@ export class WatchMetrics {
         conflated.inc(Math.max(0, changes - 1));
         lag.observe((feed.listeners.lagMs + waitedMs) / 1_000);
       },
-    });
+    };
   }
 }

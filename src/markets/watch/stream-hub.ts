@@ -50,11 +50,6 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     return this.streams.size;
   }
 
-  /** Calls back for what streams do. */
-  observe(observer: StreamObserver): void {
-    this.observer = observer;
-  }
-
   /**
    * Streams until either side ends it. All that can be refused is refused before the first byte.
    * @throws Problem
