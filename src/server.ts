@@ -66,7 +66,7 @@ async function start(): Promise<void> {
 }
 
 /** What to change when the server can't listen, by the error code of the system. */
-const MENDS: Readonly<Record<string, string>> = {
+const HINTS: Readonly<Record<string, string>> = {
   EADDRINUSE: ' (another program has this port: set another PORT or ADMIN_PORT)',
   EADDRNOTAVAIL: ' (this machine has no such address: set another HOST)',
   EACCES: ' (this port is for root alone: set a PORT or ADMIN_PORT above 1023)',
@@ -75,8 +75,8 @@ const MENDS: Readonly<Record<string, string>> = {
 function whyNotStarted(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   const { syscall, code = '' } = (error ?? {}) as NodeJS.ErrnoException;
-  const mend = syscall === 'listen' ? (MENDS[code] ?? '') : '';
-  return redact(`Could not start: ${messageOf(error)}${mend}`);
+  const hint = syscall === 'listen' ? (HINTS[code] ?? '') : '';
+  return redact(`Could not start: ${messageOf(error)}${hint}`);
 }
 
 start().catch((error: unknown) => {

@@ -12,7 +12,7 @@ import { ReadinessService } from './health/readiness.service.js';
 const STILL_LISTENING_MS = 2_000;
 
 /** How long waiting connections are accepted at most: some clients never stop connecting. Milliseconds. */
-const TAKES_MS = 500;
+const ACCEPTS_MS = 500;
 
 /** Requests without an answer by then are cut off, well before an orchestrator kills. Milliseconds. */
 const LAST_ANSWER_MS = 10_000;
@@ -47,10 +47,10 @@ async function shutDown(app: NestExpressApplication): Promise<void> {
   await delay(STILL_LISTENING_MS);
   // The first time that Node closes a server takes three times as long, and resets connections that come meanwhile.
   new TcpServer().close();
-  await takeWhatHasCome();
+  await acceptPending();
   // `server.close` would first close all idle connections, and reset those that come meanwhile.
   const closed = new Promise((resolve) => TcpServer.prototype.close.call(server, resolve));
-  await takeWhatHasCome();
+  await acceptPending();
   server.closeIdleConnections();
   await Promise.race([closed, delay(LAST_ANSWER_MS)]);
   server.closeAllConnections();
@@ -61,8 +61,8 @@ async function shutDown(app: NestExpressApplication): Promise<void> {
  * Accepts the connections and reads the requests that wait in the system, since a close would reset them. None wait any
  * more when a turn of the event loop has no event.
  */
-async function takeWhatHasCome(): Promise<void> {
-  const until = performance.now() + TAKES_MS;
+async function acceptPending(): Promise<void> {
+  const until = performance.now() + ACCEPTS_MS;
   let events: number;
   do {
     ({ events } = performance.nodeTiming.uvMetricsInfo);

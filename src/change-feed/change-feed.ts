@@ -154,8 +154,8 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** Resumes where it was, or begins anew and makes listeners forget everything. */
   private async startingPoint(db: Db): Promise<object> {
-    const isLate = performance.now() - this.lastBatchAt > RESUMED_WITHIN_MS;
-    if (this.resumeToken && !isLate) return { resumeAfter: this.resumeToken };
+    const mayResume = performance.now() - this.lastBatchAt <= RESUMED_WITHIN_MS;
+    if (this.resumeToken && mayResume) return { resumeAfter: this.resumeToken };
     const { lastWrite } = await db.command({ hello: 1 });
     // What is newer may still be lost, and is told when a majority has it.
     const startAtOperationTime: Timestamp | undefined = lastWrite?.majorityOpTime?.ts;

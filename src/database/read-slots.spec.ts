@@ -35,7 +35,7 @@ it('does not take the wait for a slot for the time of a read', async () => {
 it('tells of each read that it refuses, at once or after a wait', async () => {
   const slots = new ReadSlots(1);
   const refused = jest.fn();
-  slots.onRefusal(refused);
+  slots.onRefusal = refused;
   const held = new AbortController();
   const first = slots.run(1_000, () => once(held.signal, 'abort'));
   await expect(slots.run(20, () => Promise.resolve())).rejects.toMatchObject({

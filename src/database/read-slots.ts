@@ -17,7 +17,8 @@ export class ReadSlots {
   private free: number;
   private averageMs = 0;
   private readonly waiting = new Set<() => void>();
-  private readonly refusalListeners: (() => void)[] = [];
+  /** Called for each read that gets no slot. */
+  onRefusal: () => void = () => undefined;
 
   constructor(private readonly slots: number) {
     this.free = slots;
@@ -25,11 +26,6 @@ export class ReadSlots {
 
   get areTaken(): boolean {
     return this.free === 0;
-  }
-
-  /** Calls back for each read that gets no slot. */
-  onRefusal(listener: () => void): void {
-    this.refusalListeners.push(listener);
   }
 
   /** How many reads wait for a slot. */
@@ -76,7 +72,7 @@ export class ReadSlots {
   }
 
   private refusal(): Problem {
-    for (const listener of this.refusalListeners) listener();
+    this.onRefusal();
     return overloaded();
   }
 

@@ -2,14 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { RawQuery } from './api-request.js';
 
 /** Characters that no request target may hold (RFC 3986); Node's parser accepts some of them. */
-const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
+export const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
 
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 const ESCAPE = /%(..)/g;
-
-export function isBroken(target: string): boolean {
-  return NOT_IN_A_TARGET.test(target);
-}
 
 /** The path of a request target. */
 export function pathOf(target: string): string {
@@ -35,9 +31,9 @@ export function readQuery(target: string): RawQuery {
   });
 }
 
-/** As `decodeURIComponent`, which throws at what is broken: a query of thousands of such parts would take 50 ms. */
+/** Undefined where it is broken. `decodeURIComponent` throws there: thousands of parts of a query would take 50 ms. */
 function decode(text: string): string | undefined {
-  if (isBroken(text) || BROKEN_ESCAPE.test(text)) return undefined;
+  if (NOT_IN_A_TARGET.test(text) || BROKEN_ESCAPE.test(text)) return undefined;
   const spaced = text.replaceAll('+', ' ');
   if (!spaced.includes('%')) return spaced;
   const unescaped = spaced.replace(ESCAPE, (_, hex: string) =>

@@ -53,7 +53,7 @@ export class MongodbMetrics {
       mongodb_pool_connections_in_use: [inUse, () => this.inUse.size],
       mongodb_pool_wait_queue_length: [waiting, () => this.waiting + database.slots.queueLength],
     });
-    database.slots.onRefusal(() => this.checkoutFailures.inc());
+    database.slots.onRefusal = () => this.checkoutFailures.inc();
     database.onClient((client) => this.watch(client));
   }
 

@@ -1,7 +1,7 @@
 import type { ApiRequest } from '../api-request.js';
 import { API_KEY_QUERY, mayHoldKey } from '../credentials.js';
 import type { RequestFault } from '../problem-body.dto.js';
-import { isBroken, pathOf } from '../raw-query.js';
+import { NOT_IN_A_TARGET, pathOf } from '../raw-query.js';
 import type { Parameter } from './parameters.js';
 
 /** Names that an error can show: not too long, nothing invisible in them, nothing encoded twice. */
@@ -65,7 +65,7 @@ function textsOutsideQuery(request: ApiRequest, { in: where, name }: Parameter):
   // An empty header counts as none.
   if (where === 'header') return header ? [String(header)] : [];
   try {
-    if (isBroken(pathOf(request.originalUrl))) return [undefined];
+    if (NOT_IN_A_TARGET.test(pathOf(request.originalUrl))) return [undefined];
     return [decodeURIComponent(String(request.params[name]))];
   } catch {
     return [undefined];

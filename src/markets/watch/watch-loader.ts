@@ -68,12 +68,12 @@ export class WatchLoader implements OnApplicationShutdown {
     if (this.isReloading) return;
     this.isReloading = true;
     const due = this.watched.missing.filter(({ retryAt }) => retryAt <= now).values();
-    await Promise.all(Array.from({ length: AT_A_TIME }, () => this.reloadAll(due)));
+    // They share one iterator, so that each takes the next scope that is due.
+    const reloadNext = async () => {
+      for (const missing of due) await this.reload(missing);
+    };
+    await Promise.all(Array.from({ length: AT_A_TIME }, reloadNext));
     this.isReloading = false;
-  }
-
-  private async reloadAll(due: Iterable<WatchedScope>): Promise<void> {
-    for (const missing of due) await this.reload(missing);
   }
 
   private async reload(missing: WatchedScope): Promise<void> {
