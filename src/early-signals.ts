@@ -2,10 +2,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 type SignalHandler = (signal: NodeJS.Signals) => void;
 
-/**
- * Ends the process until the server has a handler of its own. The first process of a container would ignore signals
- * without one.
- */
+/** Until the server has one, a signal ends the process: process 1 of a container ignores what nobody handles. */
 let handler: SignalHandler = () => process.exit(0);
 
 // Never removed: a signal that has come, but is not delivered yet, would be lost with its listener.

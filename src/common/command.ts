@@ -23,8 +23,8 @@ export interface Result {
 }
 
 /**
- * Makes commander's action of a command: its arguments, then its options, come after the context. An error of the
- * handler is its message on stderr, and exit 1.
+ * Makes commander's action out of a handler, which gets the context, then the command's arguments and options. An error
+ * that it throws is a message on stderr, and exit 1.
  */
 export type RunCommand = <Args extends unknown[]>(
   handler: (context: CommandContext, ...args: Args) => Promise<void>,

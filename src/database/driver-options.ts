@@ -5,7 +5,7 @@ const DEFAULT_DATABASE = 'markets-odds';
 
 /**
  * How replies are decoded. Markets are written by others, too: neither a broken string nor a regular expression that
- * JavaScript does not know may hide a whole page or end the change feed. No command takes this from its client.
+ * JavaScript does not know may hide a whole page or end the change feed. `db.command` does not inherit it: pass it on.
  */
 export const DECODING = { enableUtf8Validation: false, bsonRegExp: true } as const;
 

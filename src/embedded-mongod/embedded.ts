@@ -26,7 +26,7 @@ interface EmbeddedOptions {
   readonly shared: boolean;
   /** Ends the wait for others. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a mongod that has the data path, but does not answer: it may start or end. Milliseconds. */
+  /** How long to wait for a mongod that has the data path, but does not answer: it may be starting or ending. In ms. */
   readonly unknownUserMs?: number;
 }
 

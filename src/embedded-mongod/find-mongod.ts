@@ -69,7 +69,7 @@ export async function expectDownloadHost(env: NodeJS.ProcessEnv): Promise<void> 
   });
 }
 
-/** The mongod that mongodb-memory-server has, or downloads. It runs in a process of its own: quiet, and it can be ended. */
+/** The mongod that mongodb-memory-server has or downloads, by a process of its own: quiet, and it can be ended. */
 async function memoryServerMongod(env: NodeJS.ProcessEnv): Promise<string> {
   const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
   const script = `require(process.argv[1]).MongoBinary.getPath().then(

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A new connection brings its first request within this time. Milliseconds. */
+/** Closing idle connections waits this long, so that a new one can bring its first request. Milliseconds. */
 const FIRST_REQUEST_MS = 300;
 
 /** How often an answer is checked before its client is cut off. */

@@ -14,7 +14,7 @@ export const SERVER_OPTIONS: ServerOptions = {
 
 /** Bounds under load: what can't be served soon is refused at once. Times in milliseconds. */
 export const HTTP_LIMITS = {
-  /** Requests in flight at a time. More would mostly wait for one of MongoDB's connections, of which there are fewer. */
+  /** Requests in flight at a time. More would mostly wait for one of the connections to MongoDB, which are fewer. */
   inFlight: 48,
   /** Requests that may wait besides, however slow the service is. */
   queueMin: 64,
@@ -22,7 +22,7 @@ export const HTTP_LIMITS = {
   queueMax: 5_000,
   /** The queue grows no longer than is served within this time. */
   servedWithinMs: 1_200,
-  /** A request that has waited so long is refused: with the time for its key after it, it would take two seconds. */
+  /** A request that has waited so long is refused: reading its key may take 0.5 s, and two seconds are promised. */
   longestWaitMs: 1_400,
   /** Requests that may wait on one connection for the answer to an earlier one. */
   pipelined: 32,

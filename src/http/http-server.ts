@@ -20,7 +20,7 @@ const BACKLOG = 4_096;
 /** The files that Swagger UI loads; source maps and the like are not served. */
 const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
 
-/** Express for Nest, on HTTP servers with a bounded queue, which cut clients that do not read and refuse with problems. */
+/** Express for Nest, on HTTP servers with a bounded queue, which cut off clients that do not read. */
 export class HttpServerAdapter extends ExpressAdapter {
   /** Set to false when shutting down: every answer then closes its connection, those under way included. */
   keepsConnections = true;
@@ -82,7 +82,7 @@ export class HttpServerAdapter extends ExpressAdapter {
         this.incoming.receive(request, response);
         return;
       }
-      // Node first emits such a request, and then may find that its coding leaves its end unknown.
+      // Node emits such a request first, and may refuse its Transfer-Encoding right after.
       process.nextTick(() => {
         if (!refusals.refuses(request)) this.incoming.receive(request, response);
       });

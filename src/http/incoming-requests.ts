@@ -87,7 +87,7 @@ export class IncomingRequests {
   }
 }
 
-/** Finds what the log tells of a request that gets no further. */
+/** Gives a request that is not served the id and the route that its log line tells. */
 function describe(request: ApiRequest): void {
   if (request.requestId === undefined) identify(request);
   request.route ??= findRoute(request, routablePath(request.url));

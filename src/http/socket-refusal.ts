@@ -40,7 +40,7 @@ export class SocketRefusals {
     if (this.late.length > 0) setImmediate(this.refuseLate);
   };
 
-  /** Whether what can't be read is this request: it gets no other answer. Those before it were read to their end. */
+  /** Whether this is the request that could not be read, and has its answer: those before it were read to their end. */
   refuses({ complete, socket }: IncomingMessage): boolean {
     return !complete && this.refused.has(socket);
   }

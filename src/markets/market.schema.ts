@@ -88,7 +88,7 @@ MarketSchema.index(
   { unique: true, name: 'market_identity' },
 );
 
-/** The fields that a query may filter by, in their order in the indexes. Memory holds a market's fields alone. */
+/** The fields that a query may filter by, in their order in the indexes: declared ones, since memory holds no other. */
 export const FILTERED_FIELDS = [
   'provider',
   'marketMoment',

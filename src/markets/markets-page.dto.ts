@@ -14,7 +14,7 @@ export class MarketsPage {
   readonly meta!: PageMeta;
 }
 
-/** Puts a class of stored fields into the OpenAPI document. Not done by their decorator: commands do without Swagger. */
+/** Documents a class of stored fields for OpenAPI. Their decorator does not, so that commands load no Swagger. */
 function documentFields(type: new () => object): void {
   for (const field of listFields(type)) {
     ApiPropertyOptional(documentation(field))(type.prototype as object, field.name);

@@ -89,7 +89,7 @@ export class StoredPages {
     return undefined;
   }
 
-  /** A mongos reads the snapshot of the time that it has heard of: a short read makes it hear the shards that matter. */
+  /** A mongos reads a snapshot of the newest time it has heard of: by a short read it hears the shards that matter. */
   private async timeOfShards(lookups: readonly Lookup[], attempt: ReadAttempt): Promise<Timestamp> {
     const filter = { $or: lookups.map(({ match }) => match.$match) };
     const find = { find: MARKETS, filter, projection: { _id: 1 }, limit: 1, singleBatch: true };

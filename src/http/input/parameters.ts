@@ -4,7 +4,7 @@ import { ID_PATTERN, ID_RULE, isId } from './id-rule.js';
 /** Judges the values of a parameter: says what each must be, if one is not. */
 type Rule = (values: readonly unknown[]) => string | undefined;
 
-/** One parameter of a request: where it is, how it is documented, how its text becomes a value, and what that must be. */
+/** One parameter of a request: where it is, how it is documented, what its text is converted to and what it must be. */
 export interface Parameter {
   /** Also that of the property of the input class. */
   readonly name: string;

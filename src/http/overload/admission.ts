@@ -27,7 +27,7 @@ export class Admission {
     this.queueLimit = new QueueLimit(limits);
   }
 
-  /** To be called for each new connection: others may wait to be taken. */
+  /** To be called for each new connection: more may wait to be accepted. */
   connected(): void {
     this.slices.connected();
   }

@@ -27,13 +27,13 @@ export class TimeSlices {
     setImmediate(this.begin);
   }
 
-  /** To be called for each new connection: more may wait. */
+  /** To be called for each new connection: more may wait to be accepted. */
   connected(): void {
     this.isConnecting = true;
     this.endsAt = 0;
   }
 
-  /** Whether work may be done now: until the slice ends; before it begins, for `SLICE_MS` while the sockets are read. */
+  /** Whether work may be done now: while a slice lasts; before it begins, for `SLICE_MS` while the sockets are read. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
   }

@@ -16,7 +16,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** Every change after it is noted; of scopes that were not in memory at `unknownAt`, every change after that. */
+  /** Every change after it is noted, but for some up to `unknownAt` of scopes that were not in memory then. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;
@@ -77,7 +77,7 @@ export class ChangeHistory {
   private dropOld(beforeSecond: number): void {
     let bytes = this.pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     while (this.pieces.length > 1) {
-      // The oldest piece need not be the first: the past is noted after what came later.
+      // The oldest piece need not be the first: after a start, earlier changes are noted after later ones.
       const oldest = this.pieces.reduce((one, other) =>
         other.newest.lessThan(one.newest) ? other : one,
       );

@@ -19,7 +19,7 @@ export interface ScopeOwner {
   lost(scope: CachedScope): void;
 }
 
-/** The scopes in memory, each once, whoever owns it. Applies what the change feed tells, and notes it in the history. */
+/** The scopes in memory, each once, whoever owns it. Applies what the feed tells, and notes it in the history. */
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<string, CachedScope>();

@@ -11,7 +11,7 @@ export const SCOPE_MARKETS_MAX = 2_000;
 /** A load during which more commits arrive is given up. */
 const COMMITS_DURING_LOAD_MAX = 10_000;
 
-/** Why a scope can't be kept in memory. One that is only outdated may be loaded again. */
+/** Why a scope can't be kept: `unordered` has an `_id` that memory can't order; `outdated` may be loaded again. */
 export type Unfit = 'too large' | 'unordered' | 'outdated';
 
 /**

@@ -32,7 +32,7 @@ export class MarketStream implements ScopeWatcher {
   begin(): void {
     const { response } = this.options;
     response.on('drain', () => this.pump());
-    // Before the request is logged, with the reason.
+    // In front of the request log's listener, which reads the reason.
     response.prependOnceListener('close', () =>
       this.markEnded(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
     );
