@@ -10,7 +10,7 @@ import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
-import { PastChanges } from '../src/markets/watch/past-changes.js';
+import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
@@ -506,7 +506,7 @@ describe('what is too much', () => {
   it('is a stream whose room others have taken while it was prepared', async () => {
     const [one, two] = [await anEvent(1, 600 * KIB), await anEvent(1, 600 * KIB)];
     const ask = (path: string) => narrow.get(`/v1/markets/${path}`);
-    const preparing = jest.spyOn(narrow.app.get(PastChanges), 'waitUntilKnown');
+    const preparing = jest.spyOn(narrow.app.get(HistoryBackfill), 'waitUntilKnown');
     preparing.mockImplementationOnce(async () => {
       await ask(`changes?eventId=${two}`).expect(200);
     });

@@ -12,7 +12,7 @@ import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { writeCursor } from '../src/markets/watch/cursor.js';
-import { PastChanges } from '../src/markets/watch/past-changes.js';
+import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
@@ -79,7 +79,7 @@ async function restart(config: Partial<Config> = {}): Promise<TestApp> {
   const restarted = await createTestApp({ mongodbUri, dbInit: false, ...config });
   // On a busy machine the feed begins later than a caller waits for it.
   await told(restarted);
-  await restarted.app.get(PastChanges).recent;
+  await restarted.app.get(HistoryBackfill).recent;
   return restarted;
 }
 
@@ -105,7 +105,7 @@ async function toldAfter(happen: (eventId: string) => Promise<unknown>): Promise
   await stored({ eventId });
   const query = `eventId=${eventId}`;
   const { cursor } = (await changes(query)).meta;
-  const known = jest.spyOn(service.app.get(PastChanges), 'waitUntilKnown');
+  const known = jest.spyOn(service.app.get(HistoryBackfill), 'waitUntilKnown');
   known.mockImplementationOnce(async () => {
     await happen(eventId);
   });

@@ -12,7 +12,7 @@ import { MarketsService } from './markets.service.js';
 import { PageReader } from './page-reader.js';
 import { FastPath } from './fast-path.js';
 import { ChangesService } from './watch/changes.service.js';
-import { PastChanges } from './watch/past-changes.js';
+import { HistoryBackfill } from './watch/history-backfill.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamTimes } from './watch/stream-times.js';
 import { UnsentAnswers } from './watch/unsent-answers.js';
@@ -38,7 +38,7 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     CollectionRepair,
     ChangeHistory,
     ChangesService,
-    PastChanges,
+    HistoryBackfill,
     StreamHub,
     StreamTimes,
     UnsentAnswers,

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../../src/change-feed/change-feed.js';
 import { StreamTimes } from '../../src/markets/watch/stream-times.js';
 import { Watch } from '../../src/markets/watch/watch.js';
-import { PastChanges } from '../../src/markets/watch/past-changes.js';
+import { HistoryBackfill } from '../../src/markets/watch/history-backfill.js';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket } from '../factories.js';
 import { TestMongod } from '../mongo.js';
@@ -130,7 +130,7 @@ it('a caller who comes back right after a start behind a transaction too large t
     // Before the feed has begun, no past is being read.
     await until(() => restarted.app.get(ChangeFeed).isCurrent);
     // A slow machine needs more than two seconds to read so large a transaction.
-    await restarted.app.get(PastChanges).recent;
+    await restarted.app.get(HistoryBackfill).recent;
     const since = `${path}&since=${first.body.meta.cursor}`;
     const { body } = await inTime(() => restarted.get(since));
     expect(body.data).toEqual([

@@ -6,7 +6,7 @@ import { timeout } from '../../database/read-errors.js';
 import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
 import { scopeKey } from '../scope.js';
-import { PastChanges } from './past-changes.js';
+import { HistoryBackfill } from './history-backfill.js';
 import { waitForFeed } from './wait-for-feed.js';
 import { WatchLoader } from './watch-loader.js';
 import { changesUnavailable, checkSizes, replicaBehind } from './watch-problems.js';
@@ -31,7 +31,7 @@ export class WatchOpening {
     private readonly feed: ChangeFeed,
     private readonly loader: WatchLoader,
     private readonly watched: WatchedScopes,
-    private readonly past: PastChanges,
+    private readonly backfill: HistoryBackfill,
   ) {}
 
   /**
@@ -40,7 +40,7 @@ export class WatchOpening {
    */
   async open(question: WatchQuestion): Promise<Problem | undefined> {
     const unavailable = (await this.waitUntilTold(question)) ?? (await this.load(question));
-    if (!unavailable) await this.past.waitUntilKnown(question);
+    if (!unavailable) await this.backfill.waitUntilKnown(question);
     return unavailable;
   }
 

@@ -24,10 +24,10 @@ const SCOPES = ['fullDocument', 'fullDocumentBeforeChange'].flatMap((image) =>
 );
 const SHAPE = [{ $project: Object.fromEntries([...PARTS, ...SCOPES].map((part) => [part, 1])) }];
 
-/** Whenever the feed begins anew, fills the history with what happened before, from MongoDB's own log. */
+/** Whenever the feed begins anew, fills the history with what happened before, from the oplog. */
 @Injectable()
-export class PastChanges implements ChangeListener, OnApplicationShutdown {
-  private readonly logger = new Logger(PastChanges.name);
+export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
+  private readonly logger = new Logger('PastChanges');
   /** How often the feed has begun anew: what is read for an earlier beginning is out of date. */
   private run = 0;
   private closed = false;
@@ -43,7 +43,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     feed.listen(MARKETS, this);
   }
 
-  /** @param until where the feed begins; undefined where there is no log */
+  /** @param until where the feed begins; undefined where there is no oplog */
   forgetAll(until: Timestamp | undefined): void {
     const run = (this.run += 1);
     if (!until || this.closed) return;
@@ -71,7 +71,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
   }
 
   private async fill(run: number, until: Timestamp, seconds: number): Promise<void> {
-    // While the feed can't read MongoDB's log, this can't either; and `database` may connect after the feed.
+    // While the feed can't read the oplog, this can't either; and `database` may connect after the feed.
     do await delay(FEED_POLL_MS);
     while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db));
     const { begin } = this.history;
@@ -85,7 +85,7 @@ export class PastChanges implements ChangeListener, OnApplicationShutdown {
     }
   }
 
-  /** Reads from MongoDB's own log what happened to the markets after a cluster time, up to another. */
+  /** Reads from the oplog what happened to the markets after a cluster time, up to another. */
   private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
     // Expanded events tell when the collection was made: a cursor from before that is of another collection.

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
-import { PastChanges } from './past-changes.js';
+import { HistoryBackfill } from './history-backfill.js';
 import type { WatchQuestion } from './watch-question.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
@@ -14,7 +14,7 @@ const LOG_END = { _data: '82FFFFFFFF00000001' };
 
 let feed: { ageMs: number };
 let history: ChangeHistory;
-let past: PastChanges;
+let backfill: HistoryBackfill;
 /** Called when a reading of the log is over. */
 let read: () => void;
 
@@ -29,26 +29,26 @@ beforeEach(() => {
   const database = { db: db as unknown as Db, connection: { db } };
   history = new ChangeHistory();
   const listened = Object.assign(feed, { listen: () => undefined }) as unknown as ChangeFeed;
-  past = new PastChanges(database as unknown as Database, history, listened);
+  backfill = new HistoryBackfill(database as unknown as Database, history, listened);
 });
 
 /** As the feed begins at a position. */
 function begin(position: Timestamp, until: Timestamp | undefined = position): void {
   history.startAt(position);
-  past.forgetAll(until);
+  backfill.forgetAll(until);
 }
 
 it('takes nothing for known that was read for a feed which has begun anew since', async () => {
   begin(at(1_000));
   read = () => begin(at(2_000), undefined);
-  await past.recent;
+  await backfill.recent;
   expect(history.begin).toEqual(at(2_000));
 });
 
 it('goes on waiting for what a client missed when the feed begins anew meanwhile', async () => {
   const since = at(1_990);
   begin(at(2_000));
-  const known = past.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
+  const known = backfill.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
   begin(at(2_001));
   // It takes a while to be current again.
   feed.ageMs = Infinity;
@@ -60,15 +60,15 @@ it('goes on waiting for what a client missed when the feed begins anew meanwhile
 it('goes on waiting for all of the past where a client missed more than its recent part', async () => {
   const since = at(1_500);
   begin(at(2_000));
-  await past.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
+  await backfill.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
   expect(history.begin?.lessThanOrEqual(since)).toBe(true);
 });
 
 it('waits no longer than there is time for', async () => {
   begin(at(2_000));
   feed.ageMs = Infinity;
-  const known = past.waitUntilKnown({ since: at(1_990), waitMs: 50 } as WatchQuestion);
+  const known = backfill.waitUntilKnown({ since: at(1_990), waitMs: 50 } as WatchQuestion);
   const isOver = await Promise.race([known.then(() => true), delay(1_000, false, { ref: false })]);
-  past.onApplicationShutdown();
+  backfill.onApplicationShutdown();
   expect(isOver).toBe(true);
 });

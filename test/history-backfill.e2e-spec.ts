@@ -6,7 +6,7 @@ import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { initDatabase } from '../src/database/init.js';
-import { PastChanges } from '../src/markets/watch/past-changes.js';
+import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { collect, createTestApp, type TestApp } from './app.js';
@@ -20,7 +20,7 @@ it('reads the recent past when the connection for it is made after the feed’s 
   const app = await createApp(config, createLogger(config, collect(logged)));
   try {
     await until(() => app.get(ChangeFeed).isCurrent);
-    const { recent } = app.get(PastChanges);
+    const { recent } = app.get(HistoryBackfill);
     const first = await Promise.race([recent.then(() => 'given up'), delay(500, 'waits')]);
     expect(first).toBe('waits');
     await app.get(Database).connectEventually();
