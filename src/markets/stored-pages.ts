@@ -74,19 +74,20 @@ export class StoredPages {
         cursor: { batchSize: lookups.length * ROWS_MAX + 1 },
         readConcern: { level: 'snapshot', ...after },
       });
-      if (!isBefore(cursor.atClusterTime, due)) {
-        const pages = pagesOf(await attempt.restOf(cursor), lookups.length);
-        this.projects ||= pages.some(({ markets }) => markets.some(hasOtherFields));
-        return pages;
+      if (isBefore(cursor.atClusterTime, due)) {
+        attempt.killCursor(cursor);
+        this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
+        return undefined;
       }
-      attempt.killCursor(cursor);
-      this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
+      const pages = pagesOf(await attempt.restOf(cursor), lookups.length);
+      this.projects ||= pages.some(({ markets }) => markets.some(hasOtherFields));
+      return pages;
     } catch (error) {
       // What the driver can't read is left out as other fields are.
       if (error instanceof BSON.BSONError) this.projects = true;
       else if (!isTransient(error)) throw error;
+      return undefined;
     }
-    return undefined;
   }
 
   /** A mongos reads a snapshot of the newest time it has heard of: by a short read it hears the shards that matter. */

@@ -48,7 +48,7 @@ export class WatchQuery extends MarketFilters {
 
   faults(): RequestFault[] {
     const { length } = this.ids;
-    // Too many of one name are told by themselves.
+    // Too many of one name are reported at that name.
     const hasManyOfOne = SCOPE_FIELDS.some(
       (field) => this.ids.filter((id) => field in id).length > WATCHED_MAX,
     );
