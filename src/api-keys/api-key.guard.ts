@@ -12,7 +12,7 @@ import { RequestLimit } from './request-limit.js';
 import { WindowCounter } from './window-counter.js';
 
 /** Clients whose refused keys are counted, some 500 bytes each. */
-const MAX_CLIENTS = 20_000;
+const CLIENTS_MAX = 20_000;
 
 /** A limited client is told to wait this long: a good key of it is read in the background, and then accepted. */
 const RETRY_AFTER_MS = 1_000;
@@ -21,7 +21,7 @@ const RETRY_AFTER_MS = 1_000;
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   /** How many keys of each client were refused. */
-  private readonly failures = new WindowCounter(MAX_CLIENTS);
+  private readonly failures = new WindowCounter(CLIENTS_MAX);
 
   /** Where a key may be sent. */
   private readonly place = this.config.authAllowQueryKey

@@ -8,11 +8,11 @@ import { isRecent, isTrusted, KeyReader, type KnownKey } from './key-reader.js';
 import { faultsOf, type StoredApiKey } from './stored-api-key.js';
 
 /** Ids held in memory, some 500 bytes each; and as many that have no record. */
-const MAX_REMEMBERED = 10_000;
+const REMEMBERED_MAX = 10_000;
 /** Ids that are read in the background are gathered for so long: four queries a second at most. */
 const READ_LATER_MS = 250;
 /** How many unknown ids may wait for a read in the background: most of them are invented. */
-const MAX_READ_LATER = 2_000;
+const READ_LATER_MAX = 2_000;
 
 /**
  * The records of keys, remembered by id: memory holds no key. Ids without a record are remembered apart, so that
@@ -21,8 +21,8 @@ const MAX_READ_LATER = 2_000;
 @Injectable()
 export class KeyRecords implements ChangeListener {
   private readonly logger = new Logger(KeyRecords.name);
-  private readonly known = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
-  private readonly absent = new LRUCache<string, KnownKey>({ max: MAX_REMEMBERED });
+  private readonly known = new LRUCache<string, KnownKey>({ max: REMEMBERED_MAX });
+  private readonly absent = new LRUCache<string, KnownKey>({ max: REMEMBERED_MAX });
   private readonly reads = new Map<string, Promise<KnownKey>>();
   private readonly toRead = new Set<string>();
 
@@ -63,7 +63,7 @@ export class KeyRecords implements ChangeListener {
    */
   readLater(id: string): void {
     if (this.reads.has(id) || this.toRead.has(id)) return;
-    if (this.toRead.size >= MAX_READ_LATER && !this.known.has(id)) return;
+    if (this.toRead.size >= READ_LATER_MAX && !this.known.has(id)) return;
     this.toRead.add(id);
     if (this.toRead.size > 1) return;
     setTimeout(() => {

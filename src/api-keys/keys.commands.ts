@@ -6,7 +6,7 @@ import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
 import { keyIdOf } from './key-form.js';
 import { keysTable, shownKey } from './shown-key.js';
 
-const LONGEST_NAME = 100;
+const NAME_LENGTH_MAX = 100;
 const DAY_MS = 86_400_000;
 
 interface CreateOptions extends Omit<NewKey, 'expiresInMs'> {
@@ -92,8 +92,8 @@ function showOnce(context: CommandContext): Show {
 function parseName(text: string): string {
   const name = text.trim();
   const isShown = name === printable(name) && keyIdOf(name) === undefined;
-  if (name && name.length <= LONGEST_NAME && isShown) return name;
+  if (name && name.length <= NAME_LENGTH_MAX && isShown) return name;
   throw new InvalidArgumentError(
-    `It must be 1 to ${LONGEST_NAME} printable characters, not a key.`,
+    `It must be 1 to ${NAME_LENGTH_MAX} printable characters, not a key.`,
   );
 }

@@ -1,7 +1,7 @@
 import { Config } from '../config.js';
 import { WindowCounter, type Count } from './window-counter.js';
 
-const MAX_KEYS = 100_000;
+const KEYS_MAX = 100_000;
 
 /** Counts the requests of each key: in this process, or in Redis for all replicas together. */
 export abstract class RequestCounter {
@@ -13,7 +13,7 @@ export const requestCounter = {
   provide: RequestCounter,
   inject: [Config],
   useFactory: async ({ redisUrl }: Config): Promise<RequestCounter> => {
-    const inProcess = new WindowCounter(MAX_KEYS);
+    const inProcess = new WindowCounter(KEYS_MAX);
     if (!redisUrl) return inProcess;
     // Most services run without Redis, and need not load its client.
     const { RedisCounter } = await import('./redis-counter.js');

@@ -20,7 +20,7 @@ export type KeyFields = Omit<StoredApiKey, '_id' | 'hash'>;
 type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
 
 /** The most that a `RateLimit` header can tell (RFC 9651). */
-const MAX_NUMBER = 999_999_999_999_999;
+const NUMBER_MAX = 999_999_999_999_999;
 
 /** The state of a key by its record. Others may have written that: a key whose end can't be understood is refused. */
 export function stateOf({ revokedAt, expiresAt }: StoredApiKey, now = Date.now()): KeyState {
@@ -59,5 +59,5 @@ function isGiven(value: unknown): boolean {
 }
 
 function isLimit(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_NUMBER;
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= NUMBER_MAX;
 }

@@ -46,7 +46,7 @@ const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
 const DATABASE_NAME_BYTES = 63;
 
 /** MongoDB refuses each read that allows a secondary to be behind by less. */
-const LEAST_MAX_STALENESS_SECONDS = 90;
+const MAX_STALENESS_SECONDS_MIN = 90;
 
 export function mongodbUri(text: string): string {
   refuseUnescaped(text);
@@ -73,10 +73,8 @@ export function mongodbUri(text: string): string {
   }
   // Read from the text: the driver keeps it only for a read preference of the URI, and the service has its own.
   const staleness = /[?&]maxStalenessSeconds=(\d+)/i.exec(text)?.[1];
-  if (Number(staleness) < LEAST_MAX_STALENESS_SECONDS) {
-    throw new SettingFault(
-      `must not have maxStalenessSeconds below ${LEAST_MAX_STALENESS_SECONDS}`,
-    );
+  if (Number(staleness) < MAX_STALENESS_SECONDS_MIN) {
+    throw new SettingFault(`must not have maxStalenessSeconds below ${MAX_STALENESS_SECONDS_MIN}`);
   }
   // The driver reads these files when it connects, and would report that the server can't be reached.
   if (![tlsCAFile, tlsCRLFile, tlsCertificateKeyFile].every(isAbsentOrReadable)) {

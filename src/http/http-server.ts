@@ -18,7 +18,7 @@ import { SocketRefusals } from './socket-refusal.js';
 const BACKLOG = 4_096;
 
 /** The files that Swagger UI loads; source maps and the like are not served. */
-const SERVED = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
+const SWAGGER_FILE = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|favicon-.*\.png)$/;
 
 /** Express for Nest, on HTTP servers with a bounded queue, which cut off clients that do not read. */
 export class HttpServerAdapter extends ExpressAdapter {
@@ -61,7 +61,7 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   /** Makes a route of each file, so that our checks of methods, headers and metrics hold for it. */
   override useStaticAssets(directory: string, { prefix }: { prefix: string }): this {
-    for (const name of readdirSync(directory).filter((each) => SERVED.test(each))) {
+    for (const name of readdirSync(directory).filter((each) => SWAGGER_FILE.test(each))) {
       const body = readFileSync(join(directory, name));
       serveStaticFile(this.getInstance(), `${prefix}/${name}`, name, body);
     }

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
 /** How much may wait for a reader who has stopped reading; beyond it new lines are lost. Characters. */
-const MAX_WAITING = 8 * 1024 * 1024;
+const WAITING_MAX = 8 * 1024 * 1024;
 
 /** Lines that come within this time are written together: a system call for each costs a tenth of a look-up's time. */
 const WRITE_EVERY_MS = 5;
@@ -34,7 +34,7 @@ export class LineWriter implements DestinationStream {
   }
 
   write(line: string): void {
-    if (this.waiting.length > MAX_WAITING) {
+    if (this.waiting.length > WAITING_MAX) {
       this.lost += 1;
       return;
     }

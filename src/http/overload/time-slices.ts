@@ -3,7 +3,7 @@ const SLICE_MS = 5;
 
 /** A slice lasts this many times as long as reading the sockets took, else a flood leaves time for refusals only. */
 const TIMES_READING = 3;
-const LONGEST_SLICE_MS = 60;
+const SLICE_MAX_MS = 60;
 
 /** While clients connect, a slice waits so long: the event loop takes one connection each time it reads the sockets. */
 const CONNECTING_MS = 5;
@@ -48,7 +48,7 @@ export class TimeSlices {
       return;
     }
     const ms = isConnecting ? SLICE_MS : Math.max(SLICE_MS, TIMES_READING * readMs);
-    this.endsAt = now + Math.min(ms, LONGEST_SLICE_MS);
+    this.endsAt = now + Math.min(ms, SLICE_MAX_MS);
     this.work();
   };
 

@@ -17,14 +17,14 @@ export interface Fault {
 }
 
 /** Faults of one record that are listed one by one: it may have millions. */
-const MOST_FAULTS = 20;
+const FAULTS_MAX = 20;
 
 /** Judges a parsed record by the fields of a market: types are exact, nothing is converted but dates. */
 export function checkRecord(value: unknown) {
   const faults: Fault[] = [];
   let more = 0;
   for (const fault of faultsOf(Market, value, '')) {
-    if (faults.length < MOST_FAULTS) faults.push(fault);
+    if (faults.length < FAULTS_MAX) faults.push(fault);
     else more++;
   }
   if (faults.length === 0) return { record: withDates(value as Fields) };
