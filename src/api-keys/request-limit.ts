@@ -5,6 +5,7 @@ import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter } from './request-counter.js';
 import type { Count } from './window-counter.js';
 
+/** In this last part of a window nothing is given back: it would count for the next window. */
 const WINDOW_ENDS_MS = 500;
 
 /** The limit's name in the `RateLimit` headers. */
@@ -44,14 +45,13 @@ export class RequestLimit {
     const rest = cost - 1;
     if (limit === 0 || rest <= 0) return;
     const added = this.counter.add(id, rest);
-    // Without Redis no other request comes between taking and giving back.
+    // Without Redis not awaited, so that no other request comes between taking and giving back.
     const taken = added instanceof Promise ? await added : added;
     const excess = taken.used - limit;
     if (excess <= 0) return admit(request, limit, taken);
     const isAboveLimit = cost > limit;
     // At most what this call has added, since other requests change the counter at the same time.
     const refund = isAboveLimit ? Math.min(excess, rest) : cost;
-    // At the end of a window, what is given back would count for the next one.
     const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
     if (!isAboveLimit) throw refusal(limit, left);
     admit(request, limit, { ...left, used: limit });

@@ -136,7 +136,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         if (mayChangeKinds(batch.events)) toCheck = collections;
         toCheck = await requirePlainCollections(toCheck, db);
         this.take(batch);
-        // A reply that took long may prove all the same that everything was told when it was asked for.
+        // A slow reply, too, may prove that all was told when it was asked for: then the primary need not be asked.
         const hasProved = this.progress.ageMs(batch.askedAt) <= 0;
         if (!hasProved && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
         this.blindBecause = undefined;

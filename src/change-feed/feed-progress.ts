@@ -35,9 +35,9 @@ interface Mark {
 const MARKS_MAX = 1_000;
 
 /**
- * How far the feed and the majority of the members have got, against the newest write of the primary. A mark says
- * which write was the newest at a moment: who has got there was complete as of that moment. The moment is taken
- * before the server is asked: an answer that lay unread while the process was stopped proves nothing newer.
+ * How far the feed and the majority of the members have got, against the newest write of the primary. A mark says which
+ * write was the newest at a moment: a feed that has told that write was complete as of that moment. The moment is taken
+ * before the server is asked, since an answer may have lain unread while the process was stopped.
  */
 export class FeedProgress {
   private marks: Mark[] = [];

@@ -12,7 +12,7 @@ export const MARKET_PROJECTION: Readonly<Record<string, 1>> = Object.fromEntries
   marketFields.map(({ name }) => [name, 1 as const]),
 );
 
-/** A stored market as JSON text, with the fields of the interface. What it lacks, or can't be shown, is left out. */
+/** A stored market as JSON text, with the fields of the interface. What is missing, or can't be shown, is left out. */
 export function marketJson(stored: Stored): string {
   return JSON.stringify(view(stored, marketFields));
 }

@@ -100,7 +100,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
         else if (change) this.history.noteChange(new MarketChange(change, event.clusterTime));
       }
       const readUpTo = clusterTimeOf(resumeToken);
-      // More events of the last transaction may follow, as long as there are some.
+      // Events of the last transaction may go on in further replies, until one has none.
       if (readUpTo.greaterThan(until) || (events.length === 0 && readUpTo.equals(until))) break;
     }
     if (run === this.run) this.history.extendTo(knownAfter);
