@@ -10,7 +10,7 @@ import { API_KEY_HEADER } from './http/credentials.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
 import { checkPort } from './http/probe-paths.js';
-import { requestContext } from './http/request-context.js';
+import { readRequest } from './http/read-request.js';
 import { checkMethod, checkPreflight } from './http/routes.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
@@ -49,7 +49,7 @@ export async function createApp(
   });
   const express = adapter.getInstance<Express>();
   app.set('trust proxy', config.trustProxy);
-  app.use(step(requestContext));
+  app.use(step(readRequest));
   app.use('/docs', pageHeaders());
   if (config.adminPort !== undefined) app.use(step(checkPort));
   if (allowOrigins) {

@@ -8,7 +8,7 @@ export const SERVER_OPTIONS: ServerOptions = {
   // Each time Node walks over all connections whose request is not complete: 0.5 ms for 5,000.
   connectionsCheckingInterval: 50,
   keepAliveTimeout: 65_000,
-  // Node refuses without a body; the request context does it with one.
+  // Node refuses without a body; `checkProtocol` does it with one.
   requireHostHeader: false,
 };
 

@@ -7,7 +7,7 @@ import { isProbe } from './probe-paths.js';
 import { sendProblem } from './problem.filter.js';
 import { overloaded, type Problem } from './problem.js';
 import { routablePath } from './raw-query.js';
-import { identify } from './request-context.js';
+import { identify } from './read-request.js';
 import { findRoute } from './routes.js';
 
 /** Made once, since making it takes longer than sending it. */

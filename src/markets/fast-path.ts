@@ -8,7 +8,7 @@ import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER, API_KEY_QUERY, mayHoldKey } from '../http/credentials.js';
 import { Problem } from '../http/problem.js';
 import { sendProblem } from '../http/problem.filter.js';
-import { checkProtocol } from '../http/request-context.js';
+import { checkProtocol } from '../http/read-request.js';
 import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';

@@ -7,9 +7,9 @@ import { listParameters, type Parameter } from './parameters.js';
 import { readInput } from './read-input.js';
 
 /** Its constructor may take the query as it was sent. */
-type InputClass<T extends Judged = Judged> = new (query?: RawQuery) => T;
+type InputClass<T extends MayHaveFaults = MayHaveFaults> = new (query?: RawQuery) => T;
 
-interface Judged {
+interface MayHaveFaults {
   /** What is wrong with several parameters together. */
   faults?(): readonly RequestFault[];
 }
@@ -39,7 +39,7 @@ export function Input(): ParameterDecorator {
  * Makes the object for `@Input()`, or reports every fault of the request at once.
  * @throws Problem `invalid_request`
  */
-export function inputOf<T extends Judged>(request: ApiRequest, type: InputClass<T>): T {
+export function inputOf<T extends MayHaveFaults>(request: ApiRequest, type: InputClass<T>): T {
   const { values, faults } = readInput(request, listParameters(type));
   const input = Object.assign(new type(request.rawQuery), values);
   const errors = [...faults, ...(input.faults?.() ?? [])];

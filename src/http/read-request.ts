@@ -14,7 +14,7 @@ const HOST = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
 const CLOSES = { headers: { Connection: 'close' } };
 
 /** First step in Express: reads a request's query as sent, and refuses what a proxy could read differently. */
-export function requestContext(request: ApiRequest): void {
+export function readRequest(request: ApiRequest): void {
   request.rawQuery ??= readQuery(request.url);
   // A broken encoding must not fail before the key has been checked.
   request.url = routablePath(request.url);
