@@ -27,7 +27,7 @@ const SHAPE = [{ $project: Object.fromEntries([...PARTS, ...SCOPES].map((part) =
 /** Whenever the feed begins anew, fills the history with what happened before, from the oplog. */
 @Injectable()
 export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
-  private readonly logger = new Logger('PastChanges');
+  private readonly logger = new Logger(HistoryBackfill.name);
   /** How often the feed has begun anew: what is read for an earlier beginning is out of date. */
   private run = 0;
   private closed = false;
