@@ -319,7 +319,7 @@ const EMPTY_PAGE = '{"data":[],"meta":{"itemCount":0,"hasNextPage":false}}';
 
 describe('a server that fails first', () => {
   let server: Server;
-  let answers: (() => Answer | 'cut')[];
+  let answers: (() => Answer | 'cut' | 'half')[];
   let keys: unknown[] = [];
   let url: string;
 
@@ -328,6 +328,10 @@ describe('a server that fails first', () => {
       keys.push([request.headers['x-api-key'], request.url]);
       const answer = answers.shift()?.() ?? { status: 200 };
       if (answer === 'cut') return void request.socket.destroy();
+      if (answer === 'half') {
+        response.setHeader('Content-Type', 'application/json');
+        return void response.write('{', () => request.socket.destroy());
+      }
       response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
       return void response.end(answer.body ?? EMPTY_PAGE);
     }).listen(0, '127.0.0.1');
@@ -397,6 +401,12 @@ describe('a server that fails first', () => {
     const error: unknown = await refused.byFixture('f').catch((failure: unknown) => failure);
     expect(inspect(error)).toMatch(/MarketsProblem: bad/);
     expect(inspect(error)).not.toContain(apiKey);
+  });
+
+  it('is asked again when the line breaks in the middle of its answer', async () => {
+    answers = [() => 'half'];
+    const retrying = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    expect((await retrying.byFixture('f')).data).toEqual([]);
   });
 
   it.each(['null', '{"data":5}', '{'])(
