@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { totalBytes } from './files.js';
+import { devNull, tmpdir } from 'node:os';
+import { isAmong, totalBytes } from './files.js';
 
 const FILE = 'package.json';
 
@@ -11,4 +11,8 @@ it.each([
   ['one is not there', [FILE, 'not there'], 0],
 ])('knows how long the input is where %s', (_what, files, total) => {
   expect(totalBytes(files)).toBe(total);
+});
+
+it('takes what has no content to lose, such as a terminal, for both input and rejects', () => {
+  expect([devNull, FILE].map((path) => isAmong(path, [devNull, FILE]))).toEqual([false, true]);
 });
