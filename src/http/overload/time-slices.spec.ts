@@ -27,3 +27,13 @@ it('does not wait long, however many connect', async () => {
   }
   expect(performance.now() - began).toBeLessThan(500);
 });
+
+it('lasts 60 ms at most, since probes wait for its end, however long the sockets took', async () => {
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
+  const slices = new TimeSlices(() => false);
+  slices.request();
+  clock.mockReturnValue(1_000);
+  await nextTurn();
+  clock.mockRestore();
+  expect([1_059, 1_061].map((now) => slices.hasTime(now))).toEqual([true, false]);
+});
