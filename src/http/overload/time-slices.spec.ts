@@ -9,6 +9,7 @@ it('waits a turn while clients connect, of whom the event loop takes one a turn'
   const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
   slices.request();
   slices.connected();
+  expect(slices.hasTime(0)).toBe(false);
   await nextTurn();
   expect(work).not.toHaveBeenCalled();
   await nextTurn();
