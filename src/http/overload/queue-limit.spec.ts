@@ -16,3 +16,10 @@ it('never grows above its bound, however much is served', () => {
   for (let served = 0; served < 10_000; served += 1) limit.countServed();
   expect(limit.at(1_000, 500)).toBe(HTTP_LIMITS.queueMax);
 });
+
+it('falls by no more than a fifth at a time, since refusing many takes time from serving', () => {
+  const limit = new QueueLimit(HTTP_LIMITS);
+  for (let served = 0; served < 1_000; served += 1) limit.countServed();
+  const limits = [1_000, 1_400, 1_800].map((now) => limit.at(now, 500));
+  expect(limits.map(Math.round)).toEqual([1_200, 960, 768]);
+});
