@@ -1,5 +1,18 @@
-import { expect, it } from '@jest/globals';
-import { wantsTraces } from './tracing.js';
+import { expect, it, jest } from '@jest/globals';
+
+/** A collector that is away. */
+class NodeSDK {
+  start(): void {}
+  shutdown(): Promise<void> {
+    return Promise.reject(new Error('connect ECONNREFUSED'));
+  }
+}
+
+jest.unstable_mockModule('./opentelemetry.js', () => ({
+  loadPackages: async () => [{ NodeSDK, resources: {} }, {}, { MongoDBInstrumentation: Object }],
+}));
+
+const { startTracing, stopTracing, wantsTraces } = await import('./tracing.js');
 
 it.each([
   [{}, false],
@@ -12,4 +25,9 @@ it.each([
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, false],
 ])('traces with %p: %p', (env, expected) => {
   expect(wantsTraces(env)).toBe(expected);
+});
+
+it('a server ends well though nobody takes its last spans', async () => {
+  await startTracing({ OTEL_TRACES_EXPORTER: 'otlp' });
+  await expect(stopTracing()).resolves.toBeUndefined();
 });
