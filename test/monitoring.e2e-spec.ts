@@ -57,6 +57,8 @@ let service: TestApp;
 let metricNames: Set<string>;
 let labelNames: Set<string>;
 let labelValues: Set<string>;
+/** The bounds of histograms, such as `a_seconds_bucket 0.25`. */
+let bounds: Set<string>;
 
 beforeAll(async () => {
   service = await createTestApp();
@@ -67,6 +69,8 @@ beforeAll(async () => {
   metricNames = new Set(samples.map((line) => line.replace(/[{ ].*/, '')));
   labelNames = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, name = '']) => name));
   labelValues = new Set([...text.matchAll(/\w+="[^"]*"/g)].map(([value]) => value));
+  const buckets = text.matchAll(/^(\w+_bucket)\{.*?\ble="([^"]*)"/gm);
+  bounds = new Set([...buckets].map(([, name, bound]) => `${name} ${bound}`));
 });
 
 afterAll(async () => {
@@ -177,6 +181,16 @@ it('the panels of the dashboard name each quantile as it is', () => {
 });
 
 describe('alert rules', () => {
+  it('compare quantiles with bounds of their histograms, between which they are guessed', () => {
+    const compared = rules.flatMap(({ expr }) =>
+      [...expr.matchAll(/histogram_quantile.*?(\w+_bucket).* > ([\d.]+)/gs)].map(
+        ([, name, bound]) => `${name} ${bound}`,
+      ),
+    );
+    expect(compared.length).toBeGreaterThan(1);
+    expect(compared.filter((bound) => !bounds.has(bound))).toEqual([]);
+  });
+
   it.each(rules.map((rule) => [rule.alert, rule] as const))(
     '%s says how grave it is, what happened and where to read on',
     (alert, { annotations, for: duration, labels }) => {
