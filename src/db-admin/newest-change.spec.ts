@@ -3,25 +3,30 @@ import { MongoClient, MongoServerError, Timestamp, type Db, type Document } from
 import { testDatabaseUri } from '../../test/mongo.js';
 import { newestChange } from './newest-change.js';
 
-it('says how far it has looked where the oplog reaches no further back, which is no failure', async () => {
-  const CHANGE_STREAM_HISTORY_LOST = 286;
-  const now = new Timestamp({ t: 1_000_000, i: 1 });
-  const oplogBegins = new Timestamp({ t: now.t - 60, i: 1 });
-  const command = async ({ ping, pipeline }: Document) => {
-    if (ping) return { operationTime: now };
-    if (pipeline[0].$changeStream.startAtOperationTime.lessThan(oplogBegins)) {
-      throw new MongoServerError({ message: 'lost', code: CHANGE_STREAM_HISTORY_LOST });
-    }
-    const postBatchResumeToken = { _data: `82${now.t.toString(16).padStart(8, '0')}00000001` };
-    return { cursor: { id: 0, firstBatch: [], postBatchResumeToken } };
-  };
-  const client = { startSession: () => ({ endSession: async () => undefined }) };
-  expect(await newestChange({ command, client } as unknown as Db, 'markets')).toEqual({
-    at: null,
-    ageSeconds: null,
-    searchedSeconds: 10,
-  });
-});
+it.each([
+  ['ChangeStreamHistoryLost', 286],
+  ['CappedPositionLost', 136],
+])(
+  'says how far it has looked where the oplog reaches no further back: %s',
+  async (_name, code) => {
+    const now = new Timestamp({ t: 1_000_000, i: 1 });
+    const oplogBegins = new Timestamp({ t: now.t - 60, i: 1 });
+    const command = async ({ ping, pipeline }: Document) => {
+      if (ping) return { operationTime: now };
+      if (pipeline[0].$changeStream.startAtOperationTime.lessThan(oplogBegins)) {
+        throw new MongoServerError({ message: 'lost', code });
+      }
+      const postBatchResumeToken = { _data: `82${now.t.toString(16).padStart(8, '0')}00000001` };
+      return { cursor: { id: 0, firstBatch: [], postBatchResumeToken } };
+    };
+    const client = { startSession: () => ({ endSession: async () => undefined }) };
+    expect(await newestChange({ command, client } as unknown as Db, 'markets')).toEqual({
+      at: null,
+      ageSeconds: null,
+      searchedSeconds: 10,
+    });
+  },
+);
 
 it('tells no age below nothing, though the clock of MongoDB is ahead', async () => {
   const client = await MongoClient.connect(testDatabaseUri());
