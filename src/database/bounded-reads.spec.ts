@@ -125,3 +125,14 @@ it('has the service log in anew when MongoDB knows its login no more', async () 
   logged.mockRestore();
   expect(logIn).toHaveBeenCalledTimes(1);
 });
+
+it('logs no refusal where MongoDB was too slow: nobody has to act', async () => {
+  const MAX_TIME_MS_EXPIRED = 50;
+  const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  const read = () =>
+    Promise.reject(new MongoServerError({ message: 'too slow', code: MAX_TIME_MS_EXPIRED }));
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_timeout' });
+  expect(logged).not.toHaveBeenCalled();
+  logged.mockRestore();
+});
