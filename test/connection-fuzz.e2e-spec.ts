@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { DATA_HEADERS } from '../src/http/response-headers.js';
 import { Random } from './coherence/random.js';
 import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
@@ -43,8 +42,13 @@ it.each([
 it('sends what is refused by the parser with the same headers as all data', async () => {
   const [answer] = await sendRaw(service.port, 'nonsense\r\n\r\n');
   expect(answer?.status).toBe(400);
-  for (const [name, value] of Object.entries(DATA_HEADERS))
-    expect(answer?.headers.get(name.toLowerCase())).toBe(value);
+  expect(Object.fromEntries(answer?.headers ?? [])).toMatchObject({
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
 });
 
 it('does not wait long for a refused client to leave', async () => {
