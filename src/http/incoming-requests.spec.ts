@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import express, { type Response } from 'express';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { until } from '../../test/until.js';
 import type { ApiRequest } from './api-request.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { IncomingRequests } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
+import { SentAhead } from './sent-ahead.js';
 
 let received: ApiRequest[];
 let closed: Set<ApiRequest>;
@@ -67,6 +68,14 @@ it('lets no more than ten thousand requests wait on all connections together', a
   expect(received.length).toBeLessThan(10_000 + 2 * clients.length);
   for (const each of clients) each.destroy();
   await until(() => incoming['pipelined']['bytes'] === 0);
+});
+
+it('lets fewer of them wait whose targets are long', () => {
+  const sentAhead = new SentAhead(Infinity);
+  const request = { socket: client, rawHeaders: [] as string[], url: 'x'.repeat(16_000) };
+  let waiting = 0;
+  while (sentAhead.add(request as IncomingMessage)) waiting += 1;
+  expect(waiting).toBeLessThan(2_200);
 });
 
 it('reads no query of a request that waits, since it takes far more memory than the text', async () => {
