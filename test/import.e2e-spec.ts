@@ -154,7 +154,9 @@ describe('markets import', () => {
       ...(await storedMarkets(redated)),
     ];
 
-    const changed = { ...changing, name: 'Other', runners: [] };
+    // An expression of MongoDB would take it for a variable.
+    const name = '$$Other';
+    const changed = { ...changing, name, runners: [] };
     const later = { ...redated, createdAt: undefined, updatedAt: '2026-11-22T07:03:00.000Z' };
     const { code, report } = await runImport(['-'], ndjson(same, changed, later));
 
@@ -167,7 +169,7 @@ describe('markets import', () => {
     const [after] = await storedMarkets(changing);
     expect(after).toEqual({
       ...changingBefore,
-      name: 'Other',
+      name,
       runners: [],
       updatedAt: expect.any(Date),
     });
