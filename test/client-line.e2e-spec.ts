@@ -381,6 +381,19 @@ describe('a watch', () => {
     expect(asked.length).toBeGreaterThan(10);
   });
 
+  it('has to ask where nothing of a stream comes through', async () => {
+    const transport = {
+      url: (path: string) => path,
+      open: (url: string) =>
+        url.endsWith('stream') ? new Promise<Response>(() => undefined) : nothingNew(),
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(6_000);
+    const { status } = watch;
+    watch.close();
+    expect(status).toBe('current');
+  });
+
   it('that nobody wants any more never begins', async () => {
     const fetch = jest.fn(() => new Promise<Response>(() => undefined));
     const watch = clientOf(fetch).watch({ fixtureId: 'f' }, { signal: AbortSignal.abort() });
