@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis, ReplyError } from 'ioredis';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { RedisCounter } from './redis-counter.js';
 import { WindowCounter } from './window-counter.js';
 
@@ -17,7 +16,7 @@ afterEach(() => {
 
 /** How a counter treats its connection when Redis has failed a request so. */
 async function cutsAfter(failure: Error) {
-  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockRejectedValue(failure);
+  jest.spyOn(Redis.prototype, 'eval').mockRejectedValue(failure);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
   counter['redis'].status = 'ready';
@@ -36,21 +35,14 @@ it('lets a Redis that refuses keep its connection', async () => {
 });
 
 it('lets a Redis that has answered keep its connection', async () => {
-  const answer = new RateLimiterRes(0, 60_000, 1, true);
-  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);
+  jest.spyOn(Redis.prototype, 'eval').mockResolvedValue([1, 60_000, 1]);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
 
-  expect(await counter.add('a key', 1)).toEqual({ used: 1, msLeft: 60_000 });
+  expect(await counter.add('a key', 1)).toEqual({ used: 1, msLeft: 60_000, fits: true });
   jest.advanceTimersByTime(60_000);
 
   expect(cut).not.toHaveBeenCalled();
-});
-
-it('tells no use below nothing, though the minute ended before points were given back', async () => {
-  const answer = new RateLimiterRes(0, 60_000, -4, true);
-  jest.spyOn(RateLimiterRedis.prototype, 'penalty').mockResolvedValue(answer);
-  expect(await newCounter().add('a key', -4)).toEqual({ used: 0, msLeft: 60_000 });
 });
 
 it('looks for a Redis that is away once a second at least', () => {

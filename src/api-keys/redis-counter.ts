@@ -1,10 +1,17 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { WINDOW_SECONDS, type Count, type WindowCounter } from './window-counter.js';
+import { NO_LIMIT, WINDOW_SECONDS, type Added, type WindowCounter } from './window-counter.js';
 
-const KEY_PREFIX = 'markets-odds:requests';
+const KEY_PREFIX = 'markets-odds:requests:';
+
+/** As `WindowCounter.add`. Redis runs it as one step, so that requests do not see what others only try to take. */
+const ADD = `
+  local points, limit, back = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+  redis.call('set', KEYS[1], 0, 'EX', ${WINDOW_SECONDS}, 'NX')
+  local fits = redis.call('get', KEYS[1]) + points <= limit
+  local used = redis.call('incrby', KEYS[1], fits and points or 0 - back)
+  return { used, redis.call('pttl', KEYS[1]), fits and 1 or 0 }`;
 
 /** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
 const ANSWERS_WITHIN_MS = 200;
@@ -14,7 +21,6 @@ const RECONNECT_WITHIN_MS = 1_000;
 export class RedisCounter implements OnApplicationShutdown {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
-  private readonly limiter: RateLimiterRedis;
   private isAway = false;
 
   /** @param fallback counts while Redis is away */
@@ -36,14 +42,6 @@ export class RedisCounter implements OnApplicationShutdown {
       retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
     });
     this.redis.on('error', (error) => this.note(error));
-    this.limiter = new RateLimiterRedis({
-      storeClient: this.redis,
-      rejectIfRedisNotReady: true,
-      keyPrefix: KEY_PREFIX,
-      duration: WINDOW_SECONDS,
-      // The limiter only counts, since each key has a limit of its own.
-      points: 0,
-    });
   }
 
   /** Resolves when Redis is there, or has not come in time: the client goes on trying. */
@@ -57,17 +55,18 @@ export class RedisCounter implements OnApplicationShutdown {
     this.redis.disconnect();
   }
 
-  async add(id: string, points = 1): Promise<Count> {
+  async add(id: string, points: number, limit = NO_LIMIT, back = 0): Promise<Added> {
     try {
-      const { consumedPoints, msBeforeNext } = await this.limiter.penalty(id, points);
+      const added = await this.redis.eval(ADD, 1, KEY_PREFIX + id, points, limit, back);
       this.note();
-      return { used: Math.max(consumedPoints, 0), msLeft: msBeforeNext };
+      const [used, msLeft, fits] = added as [number, number, number];
+      return { used, msLeft, fits: fits === 1 };
     } catch (error) {
       this.note(error);
       // A connection that answers too slowly is made anew: until then requests are counted here.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
       if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
-      return this.fallback.add(id, points);
+      return this.fallback.add(id, points, limit, back);
     }
   }
 

@@ -1,12 +1,15 @@
 import { Config } from '../config.js';
-import { WindowCounter, type Count } from './window-counter.js';
+import { WindowCounter, type Added } from './window-counter.js';
 
 const KEYS_MAX = 100_000;
 
 /** Counts the requests of each key: in this process, or in Redis for all replicas together. */
 export abstract class RequestCounter {
-  /** Counts points of a key, or takes them back if they are negative. At once, unless Redis counts. */
-  abstract add(id: string, points?: number): Count | Promise<Count>;
+  /**
+   * Counts points of a key, unless more than its limit would then be used: in that case points are taken back. At once,
+   * unless Redis counts.
+   */
+  abstract add(id: string, points: number, limit?: number, back?: number): Added | Promise<Added>;
 }
 
 export const requestCounter = {

@@ -3,10 +3,7 @@ import { Config } from '../config.js';
 import type { KeyedRequest } from '../http/api-request.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter } from './request-counter.js';
-import type { Count } from './window-counter.js';
-
-/** In this last part of a window nothing is given back: it would count for the next window. */
-const WINDOW_ENDS_MS = 500;
+import type { Added } from './window-counter.js';
 
 /** The limit's name in the `RateLimit` headers. */
 const POLICY = 'default';
@@ -29,7 +26,7 @@ export class RequestLimit {
     const { id } = request.apiKey;
     const limit = this.limitOf(request);
     if (limit === 0) return;
-    const count = this.counter.add(id);
+    const count = this.counter.add(id, 1, limit);
     if (count instanceof Promise) return count.then((later) => admit(request, limit, later));
     admit(request, limit, count);
   }
@@ -44,17 +41,9 @@ export class RequestLimit {
     const limit = this.limitOf(request);
     const rest = cost - 1;
     if (limit === 0 || rest <= 0) return;
-    const added = this.counter.add(id, rest);
-    // Without Redis not awaited, so that no other request comes between taking and giving back.
-    const taken = added instanceof Promise ? await added : added;
-    const excess = taken.used - limit;
-    if (excess <= 0) return admit(request, limit, taken);
     const isAboveLimit = cost > limit;
-    // At most what this call has added, since other requests change the counter at the same time.
-    const refund = isAboveLimit ? Math.min(excess, rest) : cost;
-    const left = taken.msLeft < WINDOW_ENDS_MS ? taken : await this.counter.add(id, -refund);
-    if (!isAboveLimit) throw refusal(limit, left);
-    admit(request, limit, { ...left, used: limit });
+    const count = this.counter.add(id, rest, isAboveLimit ? undefined : limit, 1);
+    admit(request, limit, await count);
   }
 
   private limitOf({ apiKey }: Limited): number {
@@ -62,12 +51,10 @@ export class RequestLimit {
   }
 }
 
-function admit({ answerHeaders }: Limited, limit: number, count: Count): void {
-  if (count.used > limit) throw refusal(limit, count);
+function admit({ answerHeaders }: Limited, limit: number, count: Added): void {
+  if (!count.fits) {
+    const detail = 'Too many requests with this key. Please wait.';
+    throw rateLimited(detail, { policy: POLICY, limit, ...count });
+  }
   Object.assign(answerHeaders, rateLimitHeaders({ policy: POLICY, limit, ...count }));
-}
-
-function refusal(limit: number, count: Count) {
-  const detail = 'Too many requests with this key. Please wait.';
-  return rateLimited(detail, { policy: POLICY, limit, ...count });
 }

@@ -17,25 +17,25 @@ afterEach(() => {
 
 describe('WindowCounter', () => {
   it('counts each name by itself, in a window that begins with the first', () => {
-    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
+    expect(counter.add('a')).toMatchObject({ used: 1, msLeft: 60_000 });
     now += 10_000;
-    expect(counter.add('a', 3)).toEqual({ used: 4, msLeft: 50_000 });
-    expect(counter.add('b')).toEqual({ used: 1, msLeft: 60_000 });
+    expect(counter.add('a', 3)).toMatchObject({ used: 4, msLeft: 50_000 });
+    expect(counter.add('b')).toMatchObject({ used: 1, msLeft: 60_000 });
   });
 
   it('starts anew when the time it told has passed, and not before', () => {
     counter.add('a');
     now += 60_000;
-    expect(counter.add('a')).toEqual({ used: 2, msLeft: 0 });
+    expect(counter.add('a')).toMatchObject({ used: 2, msLeft: 0 });
     now += 1;
-    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
+    expect(counter.add('a')).toMatchObject({ used: 1, msLeft: 60_000 });
   });
 
-  it('takes points back, and never more than were counted', () => {
-    counter.add('a', 5);
-    expect(counter.add('a', -2)).toMatchObject({ used: 3 });
-    now += 60_001;
-    expect(counter.add('a', -3)).toMatchObject({ used: 0 });
+  it('counts what fits a limit; if it does not, takes back what was counted before', () => {
+    expect(counter.add('a', 4, 5)).toMatchObject({ used: 4, fits: true });
+    expect(counter.add('a', 2, 5)).toMatchObject({ used: 4, fits: false });
+    expect(counter.add('a', 2, 5, 1)).toMatchObject({ used: 3, fits: false });
+    expect(counter.add('a', 2, 5, 1)).toMatchObject({ used: 5, fits: true });
   });
 
   it('tells the count without counting', () => {
@@ -54,9 +54,9 @@ describe('WindowCounter', () => {
     const wallClock = Date.now();
     jest.spyOn(Date, 'now').mockReturnValue(wallClock + jump);
     now += 20_000;
-    expect(counter.add('a')).toEqual({ used: 2, msLeft: 40_000 });
+    expect(counter.add('a')).toMatchObject({ used: 2, msLeft: 40_000 });
     now += 40_001;
-    expect(counter.add('a')).toEqual({ used: 1, msLeft: 60_000 });
+    expect(counter.add('a')).toMatchObject({ used: 1, msLeft: 60_000 });
   });
 
   it('holds a bounded number of names', () => {

@@ -2,10 +2,17 @@ import { LRUCache } from 'lru-cache';
 
 export const WINDOW_SECONDS = 60;
 
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+
 /** What a name has used of its present window. */
 export interface Count {
   readonly used: number;
   readonly msLeft: number;
+}
+
+export interface Added extends Count {
+  /** Whether the points were counted. */
+  readonly fits: boolean;
 }
 
 /**
@@ -21,12 +28,13 @@ export class WindowCounter {
     this.windows = new LRUCache({ max: maxNames, ttl, ttlResolution: 0, perf: clock });
   }
 
-  /** Counts points more, or fewer if they are negative. */
-  add(name: string, points = 1): Count {
+  /** Counts points, unless more than the limit would then be used: in that case points are taken back. */
+  add(name: string, points = 1, limit = NO_LIMIT, back = 0): Added {
     let window = this.windows.get(name);
     if (!window) this.windows.set(name, (window = { used: 0 }));
-    window.used = Math.max(window.used + points, 0);
-    return { used: window.used, msLeft: this.windows.getRemainingTTL(name) };
+    const fits = window.used + points <= limit;
+    window.used += fits ? points : -back;
+    return { used: window.used, msLeft: this.windows.getRemainingTTL(name), fits };
   }
 
   /** How much of its window a name has used. */

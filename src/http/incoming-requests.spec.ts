@@ -8,7 +8,7 @@ import type { ApiRequest } from './api-request.js';
 import { HTTP_LIMITS } from './http-limits.js';
 import { IncomingRequests } from './incoming-requests.js';
 import { messageClasses } from './message-classes.js';
-import { SentAhead } from './sent-ahead.js';
+import { PipelinedRequests } from './pipelined-requests.js';
 
 let received: ApiRequest[];
 let closed: Set<ApiRequest>;
@@ -71,10 +71,10 @@ it('lets no more than ten thousand requests wait on all connections together', a
 });
 
 it('lets fewer of them wait whose targets are long', () => {
-  const sentAhead = new SentAhead(Infinity);
+  const pipelined = new PipelinedRequests(Infinity);
   const request = { socket: client, rawHeaders: [] as string[], url: 'x'.repeat(16_000) };
   let waiting = 0;
-  while (sentAhead.add(request as IncomingMessage)) waiting += 1;
+  while (pipelined.add(request as IncomingMessage)) waiting += 1;
   expect(waiting).toBeLessThan(2_200);
 });
 
