@@ -44,17 +44,19 @@ async function start(): Promise<void> {
     }
     const database = app.get(Database);
     const connected = database.connectEventually();
-    // Where MongoDB is away, look-ups are answered 503.
-    await Promise.race([connected, delay(CONNECTS_WITHIN_MS)]);
+    const makeReady = async () => {
+      await connected;
+      if (config.dbInit) await database.init();
+    };
+    // Where MongoDB is away, look-ups are answered 503. The embedded one has its demo before anybody can ask.
+    await (embedded ? makeReady() : Promise.race([connected, delay(CONNECTS_WITHIN_MS)]));
+    const hasDemo = embedded !== undefined && (await prepareDemo(database.connection));
     // A proxy would send requests to a port that opens only to close.
     if (shutdown.aborted) return;
     await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
     new Logger('Main').log(`Listening on ${host}:${port}`);
-    await connected;
-    if (config.dbInit) await database.init();
-    if (!embedded) return;
-    const hasDemo = await prepareDemo(database.connection);
+    if (!embedded) return await makeReady();
     if (config.demoFeed) void moveDemoPrices(database.connection);
     process.stdout.write(welcome(host, port, hasDemo));
   } catch (error) {

@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MongoClient } from 'mongodb';
+import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { findMongod } from '../src/embedded-mongod/find-mongod.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
+import { API_KEY_HEADER } from '../src/http/credentials.js';
 import { until } from './until.js';
 
 // What runs is the build, in processes of their own: `npm test` builds before.
@@ -157,6 +159,13 @@ export async function npmStart(): Promise<ChildProcess> {
   let said = '';
   npm.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
   npm.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const port = () => /Listening on \S+:(\d+)/.exec(said)?.[1];
+  await until(() => port() !== undefined);
+  // The demo is there from the first moment on.
+  const lookup = `http://127.0.0.1:${port()}/v1/markets/market/fixture/demo-fixture-1`;
+  const answer = await fetch(lookup, { headers: { [API_KEY_HEADER]: DEMO_KEY } });
+  const { data } = (await answer.json()) as { data: unknown[] };
+  expect(data.length).toBeGreaterThan(0);
   await until(() => said.includes('Try it'));
   return npm;
 }
