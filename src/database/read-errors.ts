@@ -1,12 +1,11 @@
 import { MongoError, MongoNetworkTimeoutError } from 'mongodb';
-import { overloaded, Problem } from '../http/problem.js';
+import { Problem } from '../http/problem.js';
 import { isBrokenSocket, isTimeExpired } from './mongo-errors.js';
 
 /** What a caller is told; errors that are not MongoDB's stay as they are. */
 export function problemOf(error: unknown): unknown {
   if (isBrokenSocket(error)) return unavailable();
   if (!(error instanceof MongoError)) return error;
-  if (error.name === 'MongoWaitQueueTimeoutError') return overloaded();
   if (error instanceof MongoNetworkTimeoutError || isTimeExpired(error)) return timeout();
   return unavailable();
 }

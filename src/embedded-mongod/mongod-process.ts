@@ -111,7 +111,6 @@ function mongodArguments({ dbPath, port, replicaSet, args = [] }: MongodOptions)
     '--nounixsocket',
     // zlib compression in 6.0.5 has a known hole, and nothing is gained on loopback.
     '--networkMessageCompressors=disabled',
-    '--storageEngine=wiredTiger',
     '--wiredTigerCacheSizeGB=0.25',
     '--setParameter=diagnosticDataCollectionEnabled=false',
     ...(replicaSet ? [`--replSet=${replicaSet}`, '--oplogSize=200'] : []),

@@ -17,7 +17,6 @@ export function faultOf(
     const path = `/health/${probe}`;
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     get({ host, port, path, agent: false, signal }, (response) => {
-      response.resume();
       resolve(response.statusCode === 200 ? undefined : `${path} says ${response.statusCode}`);
     }).on('error', (error) => {
       resolve(signal.aborted ? `${path} does not answer` : error.message);

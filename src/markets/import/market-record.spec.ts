@@ -149,10 +149,10 @@ describe('checkRecord', () => {
     expect(faultsOf({ ...market, runners: twenty })).toHaveLength(20);
     const oneMore = faultsOf({ ...market, runners: [...twenty, { ...runner, price: -1 }] });
     expect(oneMore?.slice(20)).toEqual([{ field: '', reason: 'and 1 more' }]);
-    const faults = faultsOf({ ...market, runners: Array.from({ length: 400_000 }, () => ({})) });
+    const faults = faultsOf({ ...market, runners: Array.from({ length: 400 }, () => ({})) });
     expect(faults).toHaveLength(21);
     expect(faults?.at(0)).toEqual({ field: 'runners[0].runnerId', reason: 'is missing' });
-    expect(faults?.at(-1)).toEqual({ field: '', reason: 'and 1199980 more' });
+    expect(faults?.at(-1)).toEqual({ field: '', reason: 'and 1180 more' });
   });
 
   it('sees names that objects have by themselves', () => {
