@@ -50,7 +50,9 @@ export function ownDataPaths(): void {
 
   afterEach(async () => {
     for (const each of processes) {
-      if (each.exitCode === null && !each.signalCode) each.kill('SIGKILL');
+      const { exitCode, signalCode, pid } = each;
+      // npm's own processes, too.
+      if (exitCode === null && !signalCode) process.kill(-Number(pid), 'SIGKILL');
     }
     await foreign?.end();
     await mongodGone();
