@@ -27,4 +27,6 @@ export default {
   testTimeout: 60_000,
   // The tests wait about as long as they compute: four workers keep two cores busy.
   maxWorkers: 4,
+  // What a test file has loaded is never freed, and collecting garbage then takes ever longer: a new worker goes on.
+  workerIdleMemoryLimit: '400MB',
 };
