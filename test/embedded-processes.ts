@@ -50,9 +50,7 @@ export function ownDataPaths(): void {
 
   afterEach(async () => {
     for (const each of processes) {
-      const { exitCode, signalCode, pid } = each;
-      // npm's own processes, too.
-      if (exitCode === null && !signalCode) process.kill(-Number(pid), 'SIGKILL');
+      if (each.exitCode === null && !each.signalCode) killGroup(each);
     }
     await foreign?.end();
     await mongodGone();
@@ -97,6 +95,15 @@ export function start(program: string, args: string[], env: NodeJS.ProcessEnv = 
   });
   processes.push(child);
   return child;
+}
+
+/** Kills a process with all that it has started. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    process.kill(-Number(pid), 'SIGKILL');
+  } catch {
+    // It has ended, and its 'exit' is still to come.
+  }
 }
 
 /** As Ctrl-C in a terminal: the whole process group gets the signal. */

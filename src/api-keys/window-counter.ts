@@ -10,6 +10,7 @@ export interface Count {
   readonly msLeft: number;
 }
 
+/** What a name has used after an attempt to count points. */
 export interface Added extends Count {
   /** Whether the points were counted. */
   readonly fits: boolean;
@@ -28,7 +29,7 @@ export class WindowCounter {
     this.windows = new LRUCache({ max: maxNames, ttl, ttlResolution: 0, perf: clock });
   }
 
-  /** Counts points, unless more than the limit would then be used: in that case points are taken back. */
+  /** Counts points. If more than the limit would then be used, takes back `back` points instead. */
   add(name: string, points = 1, limit = NO_LIMIT, back = 0): Added {
     let window = this.windows.get(name);
     if (!window) this.windows.set(name, (window = { used: 0 }));
