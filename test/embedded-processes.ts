@@ -97,12 +97,12 @@ export function start(program: string, args: string[], env: NodeJS.ProcessEnv = 
   return child;
 }
 
-/** Kills a process with all that it has started. */
-function killGroup({ pid }: ChildProcess): void {
+/** Kills a process: with all that it has started, if it leads a process group. */
+function killGroup(leader: ChildProcess): void {
   try {
-    process.kill(-Number(pid), 'SIGKILL');
+    process.kill(-Number(leader.pid), 'SIGKILL');
   } catch {
-    // It has ended, and its 'exit' is still to come.
+    leader.kill('SIGKILL');
   }
 }
 
