@@ -11,15 +11,13 @@ import { moveDemoPrices } from './demo/demo-feed.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
 import { shutDownOnSignal } from './shutdown.js';
+import { WRITE_EVERY_MS } from './telemetry/line-writer.js';
 import { createLogger, exitOnUncaught } from './telemetry/logger.js';
 import { redact } from './telemetry/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
 
 /** The server waits this long for MongoDB before it listens, so that the first callers need no 503. Milliseconds. */
 const CONNECTS_WITHIN_MS = 1_000;
-
-/** The welcome comes after the lines of the log, which are written a moment later than they are made. Milliseconds. */
-const WELCOME_AFTER_MS = 20;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -61,7 +59,8 @@ async function start(): Promise<void> {
     new Logger('Main').log(`Listening on ${host}:${port}`);
     if (!embedded) return await makeReady();
     if (config.demoFeed) void moveDemoPrices(database.connection);
-    await delay(WELCOME_AFTER_MS);
+    // After the lines of the log, which wait so long to be written.
+    await delay(WRITE_EVERY_MS);
     process.stdout.write(welcome(host, port, hasDemo));
   } catch (error) {
     // The shutdown has closed what the rest of the start needs.

@@ -751,6 +751,7 @@ describe('markets import', () => {
     await symlink(file, symbolicLink);
     const wrong = { code: 2, stdout: '' };
     await expect(runImport([file, '--rejects', hardLink])).resolves.toMatchObject(wrong);
+    await expect(runImport([file, '--rejects', symbolicLink])).resolves.toMatchObject(wrong);
     const second = [await fileOf(content), file, '--rejects', symbolicLink];
     await expect(runImport(second)).resolves.toMatchObject(wrong);
     const fromStdin = await runShell(`markets markets import - --rejects ${hardLink} <${file}`, {
@@ -760,6 +761,7 @@ describe('markets import', () => {
     expect(await readFile(file, 'utf8')).toBe(content);
     const missing = join(folder, randomUUID());
     const otherwise = missing.replace(folder, `${folder}/.`);
+    await expect(runImport([missing, '--rejects', missing])).resolves.toMatchObject(wrong);
     await expect(runImport([missing, '--rejects', otherwise])).resolves.toMatchObject(wrong);
   });
 

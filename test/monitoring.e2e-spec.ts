@@ -215,7 +215,6 @@ describe('alert rules', () => {
 
 const GUIDE = 'docs/operations.md';
 
-/** The guide may come later than the rules; from then on it must have them all. */
 describe('the guide for operators', () => {
   it('has a section for each alert', () => {
     const headings = readFileSync(GUIDE, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);

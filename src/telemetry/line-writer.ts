@@ -5,7 +5,7 @@ import type { DestinationStream } from 'pino';
 const WAITING_MAX = 8 * 1024 * 1024;
 
 /** Lines that come within this time are written together: a system call for each costs a tenth of a look-up's time. */
-const WRITE_EVERY_MS = 5;
+export const WRITE_EVERY_MS = 5;
 
 /** How long the end of the process waits for a reader who has stopped. Milliseconds. */
 const LAST_WRITES_MS = 1_000;
