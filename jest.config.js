@@ -3,7 +3,12 @@ export default {
   rootDir: '.',
   testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // Jest loads each module anew for each test file: these packages come as one file, too.
+    '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.js',
+    '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.js',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
