@@ -30,6 +30,7 @@ import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { onMember, setFailCommand, writable } from './mongo-admin.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
+import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const EARLIER = '2026-11-20T07:03:00.000Z';
@@ -62,6 +63,9 @@ async function fileOf(content: string | Uint8Array): Promise<string> {
 }
 
 const runImport = (args: string[], input?: string | Uint8Array) => importTo(uri, args, input);
+
+/** As `importTo`, without the time that a program takes to start. */
+const importInProcess: typeof importTo = (to, args, input) => importTo(to, args, input, runHere);
 
 /** What a process has open, by path. */
 async function openFilesOf(pid = 0): Promise<string[]> {
@@ -188,7 +192,7 @@ describe('markets import', () => {
       });
     }
 
-    const { report } = await runImport(['-'], ndjson(listed, expression));
+    const { report } = await importInProcess(uri, ['-'], ndjson(listed, expression));
 
     expect(report).toEqual(counts({ read: 2, updated: 2 }));
     const mended = [listed, expression].map((record) => expect.objectContaining(record));
@@ -202,7 +206,7 @@ describe('markets import', () => {
       await markets.updateOne({ eventId }, { $set: { runners: [runners] } });
     }
 
-    const { report } = await runImport(['-'], ndjson(whole, empty));
+    const { report } = await importInProcess(uri, ['-'], ndjson(whole, empty));
 
     expect(report).toEqual(counts({ read: 2, updated: 2 }));
     const mended = [whole, empty].map((record) => expect.objectContaining(record));
@@ -214,7 +218,7 @@ describe('markets import', () => {
     const last = { ...first, name: 'Last', createdAt: undefined };
     const files = [await fileOf(ndjson(first, first, last)), await fileOf(ndjson(first, last))];
 
-    const { report } = await runImport(files);
+    const { report } = await importInProcess(uri, files);
 
     expect(report).toEqual(counts({ read: 5, inserted: 1, updated: 1, unchanged: 3 }));
     expect(await storedMarkets(first)).toMatchObject([
@@ -285,7 +289,9 @@ describe('markets import', () => {
 
   it('keeps nothing of an earlier run in the file of rejects', async () => {
     const rejects = await fileOf('{"reason":"of an earlier run"}\n'.repeat(100));
-    await expect(runImport(['-', '--rejects', rejects], ndjson({}))).resolves.toMatchObject({
+    await expect(
+      importInProcess(uri, ['-', '--rejects', rejects], ndjson({})),
+    ).resolves.toMatchObject({
       code: 1,
     });
     expect(await readFile(rejects, 'utf8')).not.toContain('of an earlier run');
@@ -293,11 +299,13 @@ describe('markets import', () => {
 
   it('is done all the same with as many rejects as allowed', async () => {
     const input = ndjson(aRecord(), {}, {});
-    await expect(runImport(['-', '--max-rejects', '2'], input)).resolves.toMatchObject({
+    await expect(importInProcess(uri, ['-', '--max-rejects', '2'], input)).resolves.toMatchObject({
       code: 0,
       report: counts({ read: 3, inserted: 1, rejected: 2 }),
     });
-    await expect(runImport(['-', '--max-rejects', '1'], input)).resolves.toMatchObject({ code: 1 });
+    await expect(importInProcess(uri, ['-', '--max-rejects', '1'], input)).resolves.toMatchObject({
+      code: 1,
+    });
   });
 
   it('tells markets apart exactly, whatever the collation of the collection', async () => {
@@ -308,8 +316,8 @@ describe('markets import', () => {
       const collection = await otherClient.db().createCollection('markets', { collation });
       const lower = aRecord({ marketId: 'm', name: 'before' });
       const upper = { ...lower, marketId: 'M' };
-      await importTo(other, ['-'], ndjson(lower, upper));
-      const result = await importTo(other, ['-'], ndjson({ ...upper, name: 'after' }));
+      await importInProcess(other, ['-'], ndjson(lower, upper));
+      const result = await importInProcess(other, ['-'], ndjson({ ...upper, name: 'after' }));
       expect(result).toMatchObject({ code: 0, report: counts({ read: 1, updated: 1 }) });
       const stored = await collection.find().sort({ name: 1 }).toArray();
       expect(stored.map(({ marketId, name }) => [marketId, name])).toEqual([
@@ -339,7 +347,7 @@ describe('markets import', () => {
       }));
       const forbidden = aRecord({ name: 'Forbidden' });
       const input = ndjson(forbidden, forbidden, aRecord({ runners }), aRecord());
-      const { code, report, stderr } = await importTo(other, ['-'], input);
+      const { code, report, stderr } = await importInProcess(other, ['-'], input);
       expect({ code, report }).toEqual({
         code: 1,
         report: counts({ read: 4, inserted: 1, rejected: 3 }),
@@ -360,7 +368,7 @@ describe('markets import', () => {
     try {
       await otherClient.db().collection('markets').createIndex({ name: 1 }, { unique: true });
       const input = ndjson(aRecord({ name: 'Same' }), aRecord({ name: 'Same' }));
-      const { code, report, stderr } = await importTo(other, ['-'], input);
+      const { code, report, stderr } = await importInProcess(other, ['-'], input);
       expect({ code, report }).toEqual({
         code: 1,
         report: counts({ read: 2, inserted: 1, rejected: 1 }),
@@ -381,7 +389,7 @@ describe('markets import', () => {
       [changed, { updated: 1 }],
       [changed, { unchanged: 1 }],
     ] as const) {
-      const { code, report } = await importTo(uri, ['-'], ndjson(input));
+      const { code, report } = await importInProcess(uri, ['-'], ndjson(input));
       expect({ code, report }).toEqual({ code: 0, report: counts({ read: 1, ...expected }) });
     }
   });
@@ -409,7 +417,7 @@ describe('markets import', () => {
   });
 
   it('finds nothing in an empty input, and nothing wrong with it', async () => {
-    await expect(runImport(['-'], '')).resolves.toMatchObject({
+    await expect(importInProcess(uri, ['-'], '')).resolves.toMatchObject({
       code: 0,
       stderr: '',
       report: counts({}),
@@ -421,7 +429,7 @@ describe('markets import', () => {
     const otherClient = await MongoClient.connect(other);
     try {
       const args = ['-', '--dry-run'];
-      await expect(importTo(other, args, ndjson(aRecord(), {}))).resolves.toMatchObject({
+      await expect(importInProcess(other, args, ndjson(aRecord(), {}))).resolves.toMatchObject({
         code: 1,
         report: counts({ read: 2, inserted: 1, rejected: 1 }),
       });
@@ -435,7 +443,7 @@ describe('markets import', () => {
     const [same, changing] = [aRecord(), aRecord()];
     await importHere(markets, same, changing);
     const input = ndjson(same, { ...changing, name: 'Other' }, aRecord());
-    await expect(runImport(['-', '--dry-run'], input)).resolves.toMatchObject({
+    await expect(importInProcess(uri, ['-', '--dry-run'], input)).resolves.toMatchObject({
       code: 0,
       report: counts({ read: 3, inserted: 1, updated: 1, unchanged: 1 }),
     });
@@ -452,7 +460,7 @@ describe('markets import', () => {
       ['--max-rejects=4', `${told}\n`],
     ] as const) {
       const args = ['markets', 'import', '-', option];
-      const { stdout } = await runCli(args, { env: { MONGODB_URI: uri }, input });
+      const { stdout } = await runHere(args, { env: { MONGODB_URI: uri }, input });
       expect(stdout).toBe(text);
     }
   });
@@ -476,7 +484,7 @@ describe('markets import', () => {
       );
 
       await otherClient.db().collection('markets').deleteMany({});
-      await importTo(other, ['-'], ndjson(aRecord()));
+      await importInProcess(other, ['-'], ndjson(aRecord()));
       const indexes = await otherClient.db().collection('markets').indexes();
       expect(indexes).toContainEqual(
         expect.objectContaining({ key: { provider: 1, eventId: 1, marketId: 1 }, unique: true }),
@@ -597,7 +605,7 @@ describe('markets import', () => {
     async function importWhile(failPoint: string, records: object[], write: () => Promise<void>) {
       const admin = other.db('admin');
       const { count } = await admin.command({ configureFailPoint: failPoint, mode: 'alwaysOn' });
-      const importing = importTo(mongod.uri, ['-'], ndjson(...records));
+      const importing = importInProcess(mongod.uri, ['-'], ndjson(...records));
       const timesEntered = count + 1;
       await admin.command({ waitForFailPoint: failPoint, timesEntered, maxTimeMS: 15_000 });
       await write();
@@ -639,7 +647,7 @@ describe('markets import', () => {
 
     it('waits for a majority, whatever the connection string says', async () => {
       await other.db().command({ profile: 2 });
-      await importTo(`${mongod.uri}&w=1`, ['-'], ndjson(aRecord()));
+      await importInProcess(`${mongod.uri}&w=1`, ['-'], ndjson(aRecord()));
       await other.db().command({ profile: 0 });
       const profile = other.db().collection('system.profile');
       const inserts = await profile.find({ op: 'insert', ns: /\.markets$/ }).toArray();
@@ -649,7 +657,7 @@ describe('markets import', () => {
     it('compares with what the primary has, so that a dry run without one fails', async () => {
       await administer({ replSetStepDown: 60, force: true });
       try {
-        const result = await importTo(mongod.uri, ['-', '--dry-run'], ndjson(aRecord()));
+        const result = await importInProcess(mongod.uri, ['-', '--dry-run'], ndjson(aRecord()));
         expect(result).toMatchObject({ code: 1, report: counts({}) });
         expect(result.stderr).toContain("error: MongoDB can't be used: ");
       } finally {
@@ -702,7 +710,7 @@ describe('markets import', () => {
       for (const failure of [{ closeConnection: true }, lacking]) {
         const data = { failCommands: ['insert', 'update'], ...failure };
         await setFailCommand(mongod, 'alwaysOn', data);
-        const { code, report, stderr } = await importTo(mongod.uri, ['-'], input);
+        const { code, report, stderr } = await importInProcess(mongod.uri, ['-'], input);
         expect({ code, report }).toEqual({ code: 1, report: counts({}) });
         expect(stderr).toMatch(
           /^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/,

@@ -15,12 +15,15 @@ export function ndjson(...records: unknown[]): string {
   return records.map((record) => JSON.stringify(record)).join('\n');
 }
 
-/** Runs an import to its end. */
-export async function importTo(mongodbUri: string, args: string[], input?: string | Uint8Array) {
-  const result = await runCli(['markets', 'import', '--json', ...args], {
-    env: { MONGODB_URI: mongodbUri },
-    input,
-  });
+/** Runs an import to its end, as a program of its own unless told otherwise. */
+export async function importTo(
+  mongodbUri: string,
+  args: string[],
+  input?: string | Uint8Array,
+  run = runCli,
+) {
+  const env = { MONGODB_URI: mongodbUri };
+  const result = await run(['markets', 'import', '--json', ...args], { env, input });
   const report: Report | null = JSON.parse(result.stdout || 'null');
   return { ...result, report };
 }
