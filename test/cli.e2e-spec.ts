@@ -11,6 +11,7 @@ import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
+import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const INDEXES = ['markets.market_identity', 'markets.eventId_page', 'markets.fixtureId_page'];
@@ -30,13 +31,13 @@ afterAll(async () => {
 
 /** Gives a database of its own to some work. */
 async function withDatabase(
-  work: (db: Db, run: typeof runCli, env: Record<string, string>) => Promise<void>,
+  work: (db: Db, run: typeof runHere, env: Record<string, string>) => Promise<void>,
 ): Promise<void> {
   const uri = testDatabaseUri();
   const db = client.db(new URL(uri).pathname.slice(1));
   try {
     const env = { MONGODB_URI: uri };
-    await work(db, (args, options) => runCli(args, { ...options, env }), env);
+    await work(db, (args) => runHere(args, { env }), env);
   } finally {
     await db.dropDatabase();
   }

@@ -22,7 +22,7 @@ import { aMarket, aRunner, store } from './factories.js';
 import { setFailCommand, timesFailed } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
-import { runCli } from './run-cli.js';
+import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const START_MS = 60_000;
@@ -96,7 +96,7 @@ describe('collections with a collation of their own', () => {
       .explain('queryPlanner')
       .then((plan) => ({ stages: JSON.stringify(plan) }));
     expect(stages).toContain('IXSCAN');
-    const { stdout } = await runCli(['db', 'status', '--json'], {
+    const { stdout } = await runHere(['db', 'status', '--json'], {
       env: { MONGODB_URI: mongodbUri },
     });
     const { indexes } = JSON.parse(stdout) as { indexes: { present: boolean }[] };

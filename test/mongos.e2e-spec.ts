@@ -6,7 +6,7 @@ import { testDatabaseUri } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
 import { MongosDisguise } from './mongos-disguise.js';
 import { sendTogether } from './raw-http.js';
-import { runCli } from './run-cli.js';
+import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const NO_PROOF = "through a mongos it can't be known whether changes are missing";
@@ -81,7 +81,7 @@ describe('behind what says that it is a mongos', () => {
     const { body } = await service.getOpen('/health/ready').expect(200);
     expect(body).toEqual({ status: 'ready', changeFeed: { state: 'blind' } });
 
-    const { stdout } = await runCli(['db', 'status', '--json'], {
+    const { stdout } = await runHere(['db', 'status', '--json'], {
       env: { MONGODB_URI: mongodbUri },
     });
     expect(JSON.parse(stdout)).toMatchObject({
