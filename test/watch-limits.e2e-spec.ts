@@ -36,6 +36,8 @@ let service: TestApp;
 let narrow: TestApp;
 let impatient: TestApp;
 let times: StreamTimes;
+/** An event of 14 MiB. */
+let largeEvent: string;
 const streams: StreamClient[] = [];
 
 beforeAll(async () => {
@@ -45,6 +47,7 @@ beforeAll(async () => {
   const limits = { ...HTTP_LIMITS, unreadMs: UNREAD_MS };
   impatient = await createTestApp({ mongodbUri, dbInit: false }, { limits });
   times = service.app.get(StreamTimes);
+  largeEvent = await anEvent(14, MIB);
 });
 afterAll(async () => {
   await impatient.close();
@@ -200,7 +203,7 @@ describe('a key that leaves many megabytes unread', () => {
   afterEach(leave);
 
   it('is refused until it has read them or left', async () => {
-    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const path = `/v1/markets/changes?eventId=${largeEvent}`;
     const other = await service.keys.create({ name: 'other', rateLimit: 0 });
     await inTime(() => service.get(path));
 
@@ -214,7 +217,7 @@ describe('a key that leaves many megabytes unread', () => {
   });
 
   it('is refused where it asks for the last ones together, and MongoDB answers', async () => {
-    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const path = `/v1/markets/changes?eventId=${largeEvent}`;
     await inTime(() => service.get(path));
     for (let count = 0; count < 4; count += 1) await ask(path);
 
@@ -226,7 +229,7 @@ describe('a key that leaves many megabytes unread', () => {
   });
 
   it('is not refused for answers that it has left before they were made', async () => {
-    const path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    const path = `/v1/markets/changes?eventId=${largeEvent}`;
     const { key } = await service.keys.create({ name: 'hasty', rateLimit: 0 });
     await inTime(() => service.get(path));
     const opening = jest.spyOn(service.app.get(WatchOpening), 'open');
@@ -250,7 +253,7 @@ describe('a key that leaves many megabytes unread', () => {
   });
 
   it('is refused another stream', async () => {
-    const path = `/v1/markets/stream?eventId=${await anEvent(14, MIB)}`;
+    const path = `/v1/markets/stream?eventId=${largeEvent}`;
     const other = await service.keys.create({ name: 'other', rateLimit: 0 });
     // While the feed is late on a busy machine, streams are refused as well.
     const opens = (key?: string) => until(async () => (await ask(path, key)) === 200);
@@ -268,7 +271,7 @@ describe('a key that leaves many megabytes unread', () => {
   });
 
   it('leaves one snapshot unread, however many streams it has of the same', async () => {
-    const query = `eventId=${await anEvent(14, MIB)}`;
+    const query = `eventId=${largeEvent}`;
     // It is in memory from here on.
     await inTime(() => service.get(`/v1/markets/changes?${query}`));
     const before = bytesOfBuffers();
@@ -285,7 +288,7 @@ describe('many keys that leave many megabytes unread', () => {
   let keys: readonly string[];
 
   beforeAll(async () => {
-    path = `/v1/markets/changes?eventId=${await anEvent(14, MIB)}`;
+    path = `/v1/markets/changes?eventId=${largeEvent}`;
     const made = ['a', 'b', 'c', 'd', 'e'].map((name) =>
       service.keys.create({ name, rateLimit: 0 }),
     );
@@ -393,10 +396,9 @@ describe('a stream', () => {
 
   it('that nobody reads is cut, and others go on', async () => {
     expect(HTTP_LIMITS.unreadMs).toBe(15_000);
-    const eventId = await anEvent(14, MIB);
-    const unread = await open(`eventId=${eventId}`, impatient);
+    const unread = await open(`eventId=${largeEvent}`, impatient);
     unread.response.pause();
-    const query = `eventId=${eventId}&marketMoment=live&marketStatus=CLOSED`;
+    const query = `eventId=${largeEvent}&marketMoment=live&marketStatus=CLOSED`;
     const other = await open(query, impatient);
     await other.named('current');
     await until(isCut);
