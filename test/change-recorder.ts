@@ -4,7 +4,7 @@ import type { ChangeListener, Commit } from '../src/change-feed/change.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { databaseName } from '../src/database/driver-options.js';
-import { TestMongod } from './mongo.js';
+import { withDatabase, type TestMongod } from './mongo.js';
 
 export interface Thing {
   readonly _id: string | number;
@@ -38,29 +38,25 @@ export function feedOf(mongodbUri: string): ChangeFeed {
   return new ChangeFeed(config, new Database(config));
 }
 
-/** A feed that has not begun yet, of a MongoDB of its own that may fail. */
+/** A feed that has not begun yet, of a database of its own in a MongoDB that may fail. */
 export class FailingFeed {
+  readonly uri: string;
   readonly feed: ChangeFeed;
   readonly recorder = new Recorder();
 
-  private constructor(readonly mongod: TestMongod) {
-    this.feed = feedOf(mongod.uri);
+  constructor(mongod: TestMongod) {
+    this.uri = withDatabase(mongod.uri);
+    this.feed = feedOf(this.uri);
     this.feed.listen('things', this.recorder);
   }
 
-  static async make(): Promise<FailingFeed> {
-    return new FailingFeed(await TestMongod.start());
-  }
-
   async write(_id: string): Promise<void> {
-    const { uri } = this.mongod;
-    const client = new MongoClient(uri);
-    await client.db(databaseName(uri)).collection<Thing>('things').insertOne({ _id });
+    const client = new MongoClient(this.uri);
+    await client.db(databaseName(this.uri)).collection<Thing>('things').insertOne({ _id });
     await client.close();
   }
 
-  async end(): Promise<void> {
-    await this.feed.onApplicationShutdown();
-    await this.mongod.stop();
+  end(): Promise<void> {
+    return this.feed.onApplicationShutdown();
   }
 }

@@ -1,5 +1,14 @@
 import { Logger } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import {
   BSONRegExp,
   MongoClient,
@@ -10,7 +19,7 @@ import {
 } from 'mongodb';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
-import { onMember, setFailCommand, timesFailed } from '../../test/mongo-admin.js';
+import { onMember, setFailCommand, timesFailed, writable } from '../../test/mongo-admin.js';
 import { until } from '../../test/until.js';
 import { Config } from '../config.js';
 import { Database } from '../database/database.js';
@@ -298,14 +307,21 @@ describe('ChangeFeed of a MongoDB that fails', () => {
   let feed: ChangeFeed;
   let recorder: Recorder;
 
-  beforeEach(async () => {
-    failing = await FailingFeed.make();
-    ({ mongod, feed, recorder } = failing);
+  beforeAll(async () => {
+    mongod = await TestMongod.start();
+  });
+
+  afterAll(() => mongod.stop());
+
+  beforeEach(() => {
+    failing = new FailingFeed(mongod);
+    ({ feed, recorder } = failing);
   });
 
   afterEach(async () => {
     jest.restoreAllMocks();
     await failing.end();
+    await setFailCommand(mongod, 'off');
   });
 
   it('misses nothing when MongoDB is killed and comes back', async () => {
@@ -338,18 +354,21 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     const config = { ...new Config(), mongodbUri: mongod.memberUri() };
     const database = new Database(config);
     const direct = new ChangeFeed(config, database);
+    const administer = (command: Document) =>
+      onMember(mongod, 0, (member) => member.db('admin').command(command));
     direct.listen('things', new Recorder());
     try {
       await database.connectEventually();
       direct.onApplicationBootstrap();
       await until(() => direct.ageMs < FRESH_MS);
-      const stepDown = { replSetStepDown: 60, force: true };
-      await onMember(mongod, 0, (member) => member.db('admin').command(stepDown));
+      await administer({ replSetStepDown: 60, force: true });
       await until(() => direct.status.state === 'late' && direct.ageMs > 2 * FRESH_MS);
       expect(direct.blindBecause).toBeUndefined();
     } finally {
       await direct.onApplicationShutdown();
       await database.onApplicationShutdown();
+      await administer({ replSetFreeze: 0 });
+      await writable(mongod);
     }
   });
 
@@ -381,8 +400,8 @@ describe('ChangeFeed of a MongoDB that fails', () => {
   });
 
   it('misses nothing when it is cut between two replies that a transaction comes in', async () => {
-    const client = new MongoClient(mongod.uri);
-    const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
+    const client = new MongoClient(failing.uri);
+    const things = client.db(databaseName(failing.uri)).collection<Thing>('things');
     try {
       feed.onApplicationBootstrap();
       await until(() => feed.ageMs < FRESH_MS);

@@ -5,7 +5,7 @@ import type { ChangeFeed } from '../../src/change-feed/change-feed.js';
 import { databaseName } from '../../src/database/driver-options.js';
 import { FailingFeed, FRESH_MS, type Recorder, type Thing } from '../change-recorder.js';
 import { setFailCommand } from '../mongo-admin.js';
-import type { TestMongod } from '../mongo.js';
+import { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
 
 describe('ChangeFeed of a MongoDB that fails', () => {
@@ -15,11 +15,15 @@ describe('ChangeFeed of a MongoDB that fails', () => {
   let recorder: Recorder;
 
   beforeEach(async () => {
-    failing = await FailingFeed.make();
-    ({ mongod, feed, recorder } = failing);
+    mongod = await TestMongod.start();
+    failing = new FailingFeed(mongod);
+    ({ feed, recorder } = failing);
   });
 
-  afterEach(() => failing.end());
+  afterEach(async () => {
+    await failing.end();
+    await mongod.stop();
+  });
 
   it('begins once MongoDB is there', async () => {
     await mongod.kill('SIGKILL');
@@ -62,8 +66,8 @@ describe('ChangeFeed of a MongoDB that fails', () => {
   it('tells nothing of a transaction that is too large to be held, and goes on', async () => {
     feed.onApplicationBootstrap();
     await until(() => feed.ageMs < FRESH_MS);
-    const client = new MongoClient(mongod.uri);
-    const things = client.db(databaseName(mongod.uri)).collection<Thing>('things');
+    const client = new MongoClient(failing.uri);
+    const things = client.db(databaseName(failing.uri)).collection<Thing>('things');
     const many = Array.from({ length: 10_001 }, (_, _id) => ({ _id }));
     await client.withSession((session) =>
       session.withTransaction(async () => {
