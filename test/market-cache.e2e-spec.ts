@@ -13,7 +13,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { idleCursors, onceIndexesAreBuilt } from './mongo-admin.js';
-import { TestMongod } from './mongo.js';
+import { TestMongod, withDatabase } from './mongo.js';
 import { until } from './until.js';
 
 const PAGE = { page: 1, take: 100 };
@@ -27,18 +27,24 @@ interface Shown {
   readonly itemCount: number;
 }
 
-/** A service with its database, and what the tests need to see of it. */
+let mongod: TestMongod;
+
+beforeAll(async () => {
+  mongod = await TestMongod.start();
+});
+afterAll(() => mongod?.stop());
+
+/** A service with a database of its own, and what the tests need to see of it. */
 class Bench {
   private constructor(
-    readonly mongod: TestMongod,
     readonly service: TestApp,
     readonly client: MongoClient,
   ) {}
 
-  static async start(members = 1, cacheMaxMb = 64): Promise<Bench> {
-    const mongod = await TestMongod.start({ members });
-    const service = await createTestApp({ mongodbUri: mongod.uri, cacheMaxMb });
-    return new Bench(mongod, service, new MongoClient(mongod.uri, { monitorCommands: true }));
+  static async start({ cacheMaxMb = 64, of = mongod } = {}): Promise<Bench> {
+    const mongodbUri = withDatabase(of.uri);
+    const service = await createTestApp({ mongodbUri, cacheMaxMb });
+    return new Bench(service, new MongoClient(mongodbUri, { monitorCommands: true }));
   }
 
   get markets(): Collection {
@@ -100,7 +106,6 @@ class Bench {
   async stop(): Promise<void> {
     await this.service.close();
     await this.client.close();
-    await this.mongod.stop();
   }
 }
 
@@ -474,7 +479,6 @@ describe('MarketCache', () => {
 });
 
 it('a slow line to MongoDB: an answer that told nothing new when it was sent proves nothing when it arrives', async () => {
-  const mongod = await TestMongod.start();
   const line = await new Line(Number(mongod.ports[0])).listen();
   const address = `${line.url.replace('http', 'mongodb')}/test?directConnection=true`;
   const service = await createTestApp({ mongodbUri: address });
@@ -504,20 +508,23 @@ it('a slow line to MongoDB: an answer that told nothing new when it was sent pro
     await service.close();
     await client.close();
     line.close();
-    await mongod.stop();
   }
 });
 
 describe('(c) data and meta of one state', () => {
   let bench: Bench;
+  let standalone: TestMongod | undefined;
 
-  afterEach(() => bench.stop());
+  afterEach(async () => {
+    await bench.stop();
+    await standalone?.stop();
+  });
 
   it.each([
     ['memory', 64],
     ['database', 0],
   ] as const)('hold in answers from the %s', async (source, cacheMaxMb) => {
-    bench = await Bench.start(1, cacheMaxMb);
+    bench = await Bench.start({ cacheMaxMb });
     const scope = { eventId: randomUUID() };
     // A market's name tells how many there are.
     const write = (count: number) =>
@@ -545,7 +552,8 @@ describe('(c) data and meta of one state', () => {
   });
 
   it('hold in answers from a standalone MongoDB', async () => {
-    bench = await Bench.start(0);
+    standalone = await TestMongod.start({ members: 0 });
+    bench = await Bench.start({ of: standalone });
     const scope = { eventId: randomUUID() };
     const read = async () => {
       const shown = await bench.read(scope);
@@ -567,7 +575,7 @@ describe('(e) memory', () => {
   let bench: Bench;
 
   beforeAll(async () => {
-    bench = await Bench.start(1, 1);
+    bench = await Bench.start({ cacheMaxMb: 1 });
   });
   afterAll(() => bench?.stop());
 
