@@ -1,7 +1,6 @@
 import { MongoClient } from 'mongodb';
 import { generateKey } from '../src/api-keys/key-form.js';
 import { databaseName } from '../src/database/driver-options.js';
-import { createTestApp } from './app.js';
 import { keyRecord } from './factories.js';
 import {
   startServer,
@@ -25,6 +24,8 @@ export interface Service {
 
 /** The service within the process of the test. */
 export async function startInProcess(mongodbUri: string): Promise<Service> {
+  // It takes a second to load, for which those who start processes alone have no use.
+  const { createTestApp } = await import('./app.js');
   const service = await createTestApp({ mongodbUri, logLevel: 'warn' });
   const { url, port, key } = service;
   return { url, port, key, stop: () => service.close() };
