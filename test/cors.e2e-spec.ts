@@ -16,22 +16,6 @@ async function preflight({ url }: TestApp, path = PATH): Promise<Response> {
 }
 
 describe('pages of other origins', () => {
-  describe('when CORS is not set up', () => {
-    let service: TestApp;
-    beforeAll(async () => {
-      service = await createTestApp();
-    });
-    afterAll(() => service.close());
-
-    it('are told nothing', async () => {
-      const answer = await service.get(PATH).set('Origin', ORIGIN);
-      expect(answer.status).toBe(200);
-      expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
-      expect(answer.headers['vary']).toBe('X-API-Key, Accept-Encoding');
-      expect((await preflight(service)).status).toBe(405);
-    });
-  });
-
   describe('when their origin is allowed', () => {
     let service: TestApp;
     beforeAll(async () => {
