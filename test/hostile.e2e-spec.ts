@@ -215,8 +215,7 @@ it('closes a connection whose body does not end, without a word behind the answe
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });
 
-/** How long it takes to refuse a query of so many names that nobody knows. */
-/** Processor time in µs, since the machine may be busy with other things. */
+/** Processor time, in µs, for refusing a query of so many names that nobody knows: the machine may be busy otherwise. */
 async function cpuOfManyNames(count: number): Promise<number> {
   const names = Array.from({ length: count }, (_, n) => (n + 1_300).toString(36));
   const before = process.cpuUsage();

@@ -399,5 +399,3 @@ async function ask(bytes: string): Promise<Socket> {
   await once(socket, 'readable');
   return socket;
 }
-
-/** Requests that were answered 200 so far. */
