@@ -43,11 +43,12 @@ it('counts a connection as in use for no longer than that', async () => {
   expect(String(await metrics.text())).toContain('mongodb_pool_connections_in_use 0\n');
 });
 
-it('counts the connections of each client, though they have the same numbers', async () => {
+it('counts the connections of each client to each server, though they have the same numbers', async () => {
   for (const client of clients) client.emit('connectionCreated', CONNECTION);
-  expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
+  clients[0]?.emit('connectionCreated', { ...CONNECTION, address: 'db-2:27017' });
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections 3\n');
   clients[0]?.emit('connectionClosed', CONNECTION);
-  expect(String(await metrics.text())).toContain('mongodb_pool_connections 1\n');
+  expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
 });
 
 /** What is logged from now on. */
