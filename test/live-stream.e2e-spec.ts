@@ -115,7 +115,7 @@ it('the live page reads data with any character that JSON may hold', async () =>
   const { followStream } = (await import(READER)) as StreamReader;
   const sent =
     'event: changes\ndata: {"data":"a: \u2028b"}\n\nevent: end\ndata: {"reason":"key"}\n\n';
-  jest.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response(sent));
+  const fetch = jest.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response(sent));
   const events: unknown[] = [];
   await followStream({
     url: 'http://a',
@@ -128,4 +128,6 @@ it('the live page reads data with any character that JSON may hold', async () =>
     ['changes', { data: 'a: \u2028b' }],
     ['end', { reason: 'key' }],
   ]);
+  // What it no longer reads it leaves, so that it holds no stream of the key.
+  expect(fetch.mock.calls[0]?.[1]?.signal?.aborted).toBe(true);
 });
