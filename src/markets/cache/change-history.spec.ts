@@ -47,10 +47,12 @@ describe('ChangeHistory', () => {
   });
 
   it('begins anew without what it did not know before, in a MongoDB restored from a backup for one', () => {
-    history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(1_002)));
+    history.dropUpTo(at(2_000));
+    history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(2_002)));
     history.startAt(at(1_000));
-    history.note(key, 'sa', at(1_001));
-    expect(since(1_000)).toEqual(['sa']);
+    history.note(key, 'sa', at(950));
+    history.extendTo(at(900));
+    expect(since(900)).toEqual(['sa']);
   });
 
   it('begins earlier once the past is noted, unless something was dropped meanwhile', () => {
