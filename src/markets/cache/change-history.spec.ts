@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { collectGarbage } from '../../../test/collect-garbage.js';
 import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
+import { HistoryPiece } from './history-piece.js';
 import { MarketChange } from './market-change.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
@@ -107,6 +109,16 @@ describe('ChangeHistory', () => {
     history.extendTo(at(400));
     expect(since(970)).toEqual(['live', 'recent']);
     expect(since(401)).toBeUndefined();
+  });
+
+  it('weighs changes of many events as what they take', () => {
+    const piece = new HistoryPiece(at(1_000));
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    for (let number = 0; number < 10_000; number += 1)
+      piece.note(`eventId:${number}`, `s${number}`, at(1_000));
+    collectGarbage();
+    expect(piece.bytes).toBeGreaterThan(0.75 * (process.memoryUsage().heapUsed - before));
   });
 
   it('is bounded, whatever changes, and drops no more than it has to', () => {
