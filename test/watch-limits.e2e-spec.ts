@@ -216,6 +216,17 @@ describe('a key that leaves many megabytes unread', () => {
     await until(async () => (await service.get(path)).status === 200);
   });
 
+  it('keeps nothing of what it has read', async () => {
+    const eventId = await anEvent(1, MIB);
+    const before = bytesOfBuffers();
+    for (let serial = 0; serial < 6; serial += 1) {
+      await markets().updateOne({ eventId }, { $set: { marketStatus: String(serial) } });
+      await told();
+      await inTime(() => service.get(`/v1/markets/changes?eventId=${eventId}`));
+    }
+    expect(bytesOfBuffers() - before).toBeLessThan(4 * MIB);
+  });
+
   it('is refused where it asks for the last ones together, and MongoDB answers', async () => {
     const path = `/v1/markets/changes?eventId=${largeEvent}`;
     await inTime(() => service.get(path));
