@@ -1,6 +1,5 @@
 import type { Timestamp } from 'mongodb';
 import { elapsedMs, momentNow, type Moment } from '../common/moment.js';
-import { newest } from './cluster-time.js';
 
 /** A feed that was complete so long ago counts as current; callers are promised 250 ms. Milliseconds. */
 export const FRESH_FOR_MS = 200;
@@ -58,10 +57,10 @@ export class FeedProgress {
     this.dropReachedMarks();
   }
 
-  /** All up to `told` was told; a majority has all up to `committed`, and what was told. */
+  /** All up to `told` was told; a majority has all up to `committed`. */
   reached(told: Timestamp, committed: Timestamp): void {
     this.told = told;
-    this.committed = newest(committed, told);
+    this.committed = committed;
     this.dropReachedMarks();
   }
 
