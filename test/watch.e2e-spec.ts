@@ -234,6 +234,9 @@ it('two markets whose ids have the same text: the one that is still there is not
   const { data } = await changes(`eventId=${eventId}&since=${meta.cursor}`);
   const changed = [expect.objectContaining({ _id: String(_id) })];
   expect(data).toEqual([{ eventId, reset: false, changed, removed: [] }]);
+  await markets().updateOne({ eventId }, { $set: { name: 'new' } });
+  const [again] = (await changes(`eventId=${eventId}&since=${meta.cursor}`)).data;
+  expect(again.changed).toEqual([expect.objectContaining({ name: 'new' })]);
 });
 
 it.each([
