@@ -67,7 +67,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     const unavailable = this.isDraining ? undefined : await this.opening.open(question);
     if (unavailable) throw unavailable;
     // A client that has left emits no further `close`, so its stream would be counted for ever.
-    if (response.closed || request.socket.destroyed) return;
+    if (response.closed) return;
     const { watch, since } = question;
     const { id: keyId } = request.apiKey;
     // Other streams may have been opened meanwhile.
