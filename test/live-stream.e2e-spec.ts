@@ -93,15 +93,17 @@ it('the live page takes a line for dead that is silent for ten seconds, and come
     onEvent: () => undefined,
     onWait: (why) => waits.push(why),
   });
-  const current = new TextEncoder().encode('event: current\ndata: {"ageMs":1}\n\n');
+  const current = new TextEncoder().encode('retry: 3000\nevent: current\ndata: {"ageMs":1}\n\n');
   for (let count = 0; count < 3; count += 1) {
     await jest.advanceTimersByTimeAsync(9_900);
     lines[0]?.enqueue(current);
   }
   await jest.advanceTimersByTimeAsync(9_900);
   expect(waits).toEqual([]);
-  // A second later it comes back, and is refused.
-  await jest.advanceTimersByTimeAsync(1_200);
+  // It comes back when the service has said, and is refused.
+  await jest.advanceTimersByTimeAsync(2_900);
+  expect(waits).toEqual(['']);
+  await jest.advanceTimersByTimeAsync(300);
   expect(waits).toEqual(['', 'Status 503']);
   await jest.advanceTimersByTimeAsync(6_500);
   expect(fetch).toHaveBeenCalledTimes(2);
