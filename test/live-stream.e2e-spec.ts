@@ -133,3 +133,17 @@ it('the live page reads data with any character that JSON may hold', async () =>
   // What it no longer reads it leaves, so that it holds no stream of the key.
   expect(fetch.mock.calls[0]?.[1]?.signal?.aborted).toBe(true);
 });
+
+it('the live page says all that is wrong with what it asks for', async () => {
+  const { followStream } = (await import(READER)) as StreamReader;
+  const problem = { detail: 'Wrong.', errors: [{ name: 'eventId', detail: 'must be text' }] };
+  jest.spyOn(globalThis, 'fetch').mockResolvedValue(Response.json(problem, { status: 400 }));
+  const refusal = await followStream({
+    url: 'http://a',
+    key: 'k',
+    signal: AbortSignal.timeout(10_000),
+    onEvent: () => undefined,
+    onWait: () => undefined,
+  });
+  expect(refusal).toBe('Wrong. eventId: must be text');
+});
