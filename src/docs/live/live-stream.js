@@ -20,7 +20,6 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
     if (refusal) return refusal;
     onWait(why);
     await new Promise((resolve) => setTimeout(resolve, wait));
-    signal.throwIfAborted();
   }
 
   /** Reads until the line ends; says how long to wait before the next try, or why there is none. */
