@@ -645,11 +645,16 @@ describe('markets import', () => {
       expect(result).toMatchObject({ code: 1, report: counts({ read: 1, rejected: 1 }) });
     });
 
-    it('waits for a majority, whatever the connection string says', async () => {
+    it('compares with the newest state, and waits for a majority, whatever the connection string says', async () => {
       await other.db().command({ profile: 2 });
-      await importInProcess(`${mongod.uri}&w=1`, ['-'], ndjson(aRecord()));
+      const options = '&w=1&readConcernLevel=majority';
+      await importInProcess(mongod.uri + options, ['-'], ndjson(aRecord()));
       await other.db().command({ profile: 0 });
       const profile = other.db().collection('system.profile');
+      const [query] = await profile.find({ op: 'query', ns: /\.markets$/ }).toArray();
+      expect(query?.['command'].readConcern.level).toBe('local');
+      // In another collation MongoDB finds no index for it.
+      expect(query?.['command'].collation).toEqual({ locale: 'simple' });
       const inserts = await profile.find({ op: 'insert', ns: /\.markets$/ }).toArray();
       expect(inserts.map(({ command }) => command.writeConcern)).toEqual([{ w: 'majority' }]);
     });
