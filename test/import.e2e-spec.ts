@@ -384,13 +384,14 @@ describe('markets import', () => {
     const name = 'n'.repeat(9 * 2 ** 20);
     const record = aRecord({ name });
     const changed = { ...record, marketStatus: 'SUSPENDED' };
+    const short = { ...record, name: 'short' };
     for (const [input, expected] of [
-      [record, { inserted: 1 }],
-      [changed, { updated: 1 }],
-      [changed, { unchanged: 1 }],
+      [[record], { read: 1, inserted: 1 }],
+      [[short, changed], { read: 2, updated: 2 }],
+      [[changed], { read: 1, unchanged: 1 }],
     ] as const) {
-      const { code, report } = await importInProcess(uri, ['-'], ndjson(input));
-      expect({ code, report }).toEqual({ code: 0, report: counts({ read: 1, ...expected }) });
+      const { code, report } = await importInProcess(uri, ['-'], ndjson(...input));
+      expect({ code, report }).toEqual({ code: 0, report: counts(expected) });
     }
   });
 
