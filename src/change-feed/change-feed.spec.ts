@@ -260,10 +260,17 @@ it.each([
 ])('takes the newest write of a primary alone for that of all: %j', async (reply) => {
   const feed = feedOf(testDatabaseUri());
   const { isWritablePrimary, state } = reply;
-  const lastWrite = { opTime: { ts: new Timestamp({ t: 1, i: 1 }) } };
-  const command = async () => ({ isWritablePrimary, lastWrite });
+  const ts = new Timestamp({ t: 1, i: 1 });
+  let askedAt = 0;
+  const command = async () => {
+    askedAt = performance.now();
+    return { isWritablePrimary, lastWrite: { opTime: { ts } } };
+  };
   await feed['askNewest']({ command } as unknown as Db);
   expect(feed.status.state).toBe(state);
+  // Its answer is true of the moment when it was asked, however late it comes.
+  feed.progress.reached(ts, ts);
+  expect(feed.provenAt.monotonicMs).toBeLessThanOrEqual(askedAt);
 });
 
 it('begins with what a majority has, since newer writes may still be lost', async () => {
