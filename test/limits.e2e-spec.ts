@@ -8,6 +8,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -44,6 +45,12 @@ afterAll(async () => {
 async function newKey(rateLimit?: number, { keys } = service): Promise<string> {
   const { key } = await keys.create({ name: 'test', rateLimit });
   return key;
+}
+
+/** The path of `/changes` for so many ids. */
+function changesOf(count: number): string {
+  const ids = Array.from({ length: count }, (_, index) => `eventId=event-${index}`);
+  return `/v1/markets/changes?${ids.join('&')}`;
 }
 
 interface AskOptions {
@@ -185,13 +192,12 @@ describe('the limit of a key', () => {
   });
 });
 
-/** A request, and then the charge of a step behind the guards: its status and limit as the headers tell them. */
+/** A request of some cost: its status and limit as the headers tell them. */
 async function askFor(cost: number, key: string, rateLimit: number, { app } = service) {
   const request = { apiKey: { id: keyIdOf(key) ?? '', name: '', rateLimit }, answerHeaders: {} };
   const limit = app.get(RequestLimit);
   try {
-    await limit.take(request);
-    await limit.charge(request, cost);
+    await limit.take(request, cost);
     return { status: 200, ...request.answerHeaders };
   } catch (error) {
     const problem = error as Problem;
@@ -228,14 +234,22 @@ describe('a request that costs more than one', () => {
 
   it('tells its limit once where it is refused', async () => {
     const key = await newKey(3);
-    const ids = Array.from({ length: 20 }, (_, index) => `eventId=event-${index}`);
-    const path = `/v1/markets/changes?${ids.join('&')}`;
-    expect((await ask(key, path)).status).toBe(200);
-    expect(await limitOf(ask(key, path))).toEqual({
+    expect((await ask(key, changesOf(20))).status).toBe(200);
+    expect(await limitOf(ask(key, changesOf(20)))).toEqual({
       status: 429,
       policy: '"default";q=3;w=60',
       limit: '"default";r=1;t=60',
       retryAfter: '60',
+    });
+  });
+
+  it.each([
+    ['/changes', `${changesOf(20)}&conflateMs=1`],
+    ['/stream', changesOf(20).replace('changes', 'stream') + '&since=never'],
+  ])('counts as one where %s refuses it for its form', async (_route, path) => {
+    expect(await limitOf(ask(await newKey(3), path))).toMatchObject({
+      status: 400,
+      limit: '"default";r=2;t=60',
     });
   });
 
@@ -469,6 +483,18 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     expect((await askFor(1, key, 100, replicas[1])).status).toBe(429);
   });
 
+  it('lets pass what fits, though one that does not fit comes in the same moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const key = await newKey(6);
+      await askFor(5, key, 6, replicas[0]);
+      const paths = [changesOf(50), ...Array.from({ length: 5 }, () => PROVIDER)];
+      const asked = paths.map((path, index) => ask(key, path, {}, replicas[index % 2]));
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(5);
+    }
+  });
+
   it('takes all that is left from a key whose whole limit is below a cost', async () => {
     const key = await newKey(3);
     expect(await askFor(5, key, 3, replicas[0])).toMatchObject({
@@ -476,6 +502,25 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       RateLimit: '"default";r=0;t=60',
     });
     expect((await askFor(1, key, 3, replicas[1])).status).toBe(429);
+  });
+
+  it.each([
+    ['is an hour late since the clock of Redis was set back', ['pexpire', 3_660_000]],
+    ['never comes', ['persist']],
+  ] as const)('begins a new window where the end of one %s', async (_when, [command, ...args]) => {
+    const key = await newKey(1);
+    await ask(key, FIXTURE, {}, replicas[0]);
+    const client = new Redis(redis.url);
+    const [counted = ''] = await client.keys(`*${keyIdOf(key)}`);
+    expect(await client.call(command, counted, ...args)).toBe(1);
+    await client.quit();
+    const answers = [ask(key, FIXTURE, {}, replicas[0]), ask(key, FIXTURE, {}, replicas[0])];
+    expect(await Promise.all(answers.map(limitOf))).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ status: 200, limit: '"default";r=0;t=60' }),
+        expect.objectContaining({ status: 429, retryAfter: '60' }),
+      ]),
+    );
   });
 
   it.each([

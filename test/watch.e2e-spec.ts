@@ -716,7 +716,7 @@ describe('a stream that is refused', () => {
   });
 
   it.each([
-    ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'charge')],
+    ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'take')],
     ['it was prepared', () => jest.spyOn(service.app.get(WatchOpening), 'open')],
   ])('is none whose caller left while %s: it is not counted', async (_when, step) => {
     const { key } = await service.keys.create({ name: 'hasty', streams: 1 });

@@ -8,7 +8,7 @@ import { Public } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
 import { KeyVerifier } from './key-verifier.js';
 import { rateLimited } from './rate-limited.js';
-import { RequestLimit } from './request-limit.js';
+import { RequestCost, RequestLimit } from './request-limit.js';
 import { WindowCounter } from './window-counter.js';
 
 /** Clients whose refused keys are counted, some 500 bytes each. */
@@ -46,7 +46,8 @@ export class ApiKeyGuard implements CanActivate {
     const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
     const apiKey = await this.callerOf(request, key);
-    await this.limit.take(Object.assign(request, { apiKey }));
+    const cost = this.reflector.get(RequestCost, context.getHandler())?.(request);
+    await this.limit.take(Object.assign(request, { apiKey }), cost);
     return true;
   }
 

@@ -22,7 +22,7 @@ async function cutsAfter(failure: Error) {
   counter['redis'].status = 'ready';
   // This process counts in its place, and as much.
   counter['fallback'].add('a key', 3);
-  expect(await counter.add('a key', 2)).toMatchObject({ used: 5 });
+  expect(await counter.add('a key', 2, 3)).toMatchObject({ used: 5 });
   return cut;
 }
 
@@ -39,7 +39,7 @@ it('lets a Redis that has answered keep its connection', async () => {
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
 
-  expect(await counter.add('a key', 1)).toEqual({ used: 1, msLeft: 60_000, fits: true });
+  expect(await counter.add('a key', 1, 0)).toEqual({ used: 1, msLeft: 60_000, fits: true });
   jest.advanceTimersByTime(60_000);
 
   expect(cut).not.toHaveBeenCalled();

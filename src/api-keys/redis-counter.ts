@@ -1,17 +1,24 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { NO_LIMIT, WINDOW_SECONDS, type Added, type WindowCounter } from './window-counter.js';
+import { WINDOW_SECONDS, type Added, type WindowCounter } from './window-counter.js';
 
 const KEY_PREFIX = 'markets-odds:requests:';
 
-/** As `WindowCounter.add`. Redis runs it as one step, so that requests do not see what others only try to take. */
+/**
+ * As `WindowCounter.add`; Redis runs it as one step. A window that lasts longer than a minute, since the clock of Redis
+ * was set back, or that has no end, is begun anew.
+ */
 const ADD = `
-  local points, limit, back = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-  redis.call('set', KEYS[1], 0, 'EX', ${WINDOW_SECONDS}, 'NX')
-  local fits = redis.call('get', KEYS[1]) + points <= limit
-  local used = redis.call('incrby', KEYS[1], fits and points or 0 - back)
-  return { used, redis.call('pttl', KEYS[1]), fits and 1 or 0 }`;
+  local msLeft = redis.call('pttl', KEYS[1])
+  if msLeft < 0 or msLeft > ${WINDOW_SECONDS * 1_000} then
+    msLeft = ${WINDOW_SECONDS * 1_000}
+    redis.call('set', KEYS[1], 0, 'PX', msLeft)
+  end
+  local used = tonumber(redis.call('get', KEYS[1]))
+  local fits = used <= tonumber(ARGV[2])
+  if fits then used = redis.call('incrby', KEYS[1], ARGV[1]) end
+  return { used, msLeft, fits and 1 or 0 }`;
 
 /** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
 const ANSWERS_WITHIN_MS = 200;
@@ -55,9 +62,9 @@ export class RedisCounter implements OnApplicationShutdown {
     this.redis.disconnect();
   }
 
-  async add(id: string, points: number, limit = NO_LIMIT, back = 0): Promise<Added> {
+  async add(id: string, points: number, usedMax: number): Promise<Added> {
     try {
-      const added = await this.redis.eval(ADD, 1, KEY_PREFIX + id, points, limit, back);
+      const added = await this.redis.eval(ADD, 1, KEY_PREFIX + id, points, usedMax);
       this.note();
       const [used, msLeft, fits] = added as [number, number, number];
       return { used, msLeft, fits: fits === 1 };
@@ -66,7 +73,7 @@ export class RedisCounter implements OnApplicationShutdown {
       // A connection that answers too slowly is made anew: until then requests are counted here.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
       if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
-      return this.fallback.add(id, points, limit, back);
+      return this.fallback.add(id, points, usedMax);
     }
   }
 

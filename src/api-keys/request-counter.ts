@@ -5,11 +5,8 @@ const KEYS_MAX = 100_000;
 
 /** Counts the requests of each key: in this process, or in Redis for all replicas together. */
 export abstract class RequestCounter {
-  /**
-   * Counts points of a key. If more than the limit would then be used, takes back `back` points that were counted before
-   * instead. At once, unless Redis counts.
-   */
-  abstract add(id: string, points: number, limit?: number, back?: number): Added | Promise<Added>;
+  /** Counts points of a key, unless more than `usedMax` are used already. At once, unless Redis counts. */
+  abstract add(id: string, points: number, usedMax: number): Added | Promise<Added>;
 }
 
 export const requestCounter = {

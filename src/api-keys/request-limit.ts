@@ -1,9 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { Config } from '../config.js';
-import type { KeyedRequest } from '../http/api-request.js';
+import type { ApiRequest, KeyedRequest } from '../http/api-request.js';
 import { rateLimited, rateLimitHeaders } from './rate-limited.js';
 import { RequestCounter } from './request-counter.js';
 import type { Added } from './window-counter.js';
+
+/** How many requests a request of a route counts as; without it, one. */
+export const RequestCost = Reflector.createDecorator<(request: ApiRequest) => number>();
 
 /** The limit's name in the `RateLimit` headers. */
 const POLICY = 'default';
@@ -19,35 +23,17 @@ export class RequestLimit {
   ) {}
 
   /**
-   * Counts a request, at once unless Redis counts.
+   * Counts a request, at once unless Redis counts. If less than its cost is left, it is refused and costs nothing; but if
+   * the cost is above the key's whole limit, it uses up what is left.
    * @throws Problem `rate_limited`
    */
-  take(request: Limited): void | Promise<void> {
-    const { id } = request.apiKey;
-    const limit = this.limitOf(request);
+  take(request: Limited, cost = 1): void | Promise<void> {
+    const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
     if (limit === 0) return;
-    const count = this.counter.add(id, 1, limit);
+    const needed = cost > limit ? 1 : cost;
+    const count = this.counter.add(id, cost, limit - needed);
     if (count instanceof Promise) return count.then((later) => admit(request, limit, later));
     admit(request, limit, count);
-  }
-
-  /**
-   * Counts the rest of a request's cost, of which 1 was counted already. If less is left, the request is refused and
-   * costs nothing at all; but if the cost is above the key's whole limit, it passes and uses up what is left.
-   * @throws Problem `rate_limited`
-   */
-  async charge(request: Limited, cost: number): Promise<void> {
-    const { id } = request.apiKey;
-    const limit = this.limitOf(request);
-    const rest = cost - 1;
-    if (limit === 0 || rest <= 0) return;
-    const isAboveLimit = cost > limit;
-    const count = this.counter.add(id, rest, isAboveLimit ? undefined : limit, 1);
-    admit(request, limit, await count);
-  }
-
-  private limitOf({ apiKey }: Limited): number {
-    return apiKey.rateLimit ?? this.config.rateLimitPerMinute;
   }
 }
 

@@ -2,8 +2,6 @@ import { LRUCache } from 'lru-cache';
 
 export const WINDOW_SECONDS = 60;
 
-export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
-
 /** What a name has used of its present window. */
 export interface Count {
   readonly used: number;
@@ -29,12 +27,12 @@ export class WindowCounter {
     this.windows = new LRUCache({ max: maxNames, ttl, ttlResolution: 0, perf: clock });
   }
 
-  /** Counts points. If more than the limit would then be used, takes back `back` points instead. */
-  add(name: string, points = 1, limit = NO_LIMIT, back = 0): Added {
+  /** Counts points, unless more than `usedMax` are used already. */
+  add(name: string, points = 1, usedMax = Infinity): Added {
     let window = this.windows.get(name);
     if (!window) this.windows.set(name, (window = { used: 0 }));
-    const fits = window.used + points <= limit;
-    window.used += fits ? points : -back;
+    const fits = window.used <= usedMax;
+    if (fits) window.used += points;
     return { used: window.used, msLeft: this.windows.getRemainingTTL(name), fits };
   }
 

@@ -8,6 +8,9 @@ import { readCursor } from './cursor.js';
 /** How many ids one watch may have, of both names together. */
 const WATCHED_MAX = 50;
 
+/** Ids that one request is counted for. */
+const IDS_PER_REQUEST = 10;
+
 const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to the same question';
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
 const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} of both together.`;
@@ -44,6 +47,11 @@ export class WatchQuery extends MarketFilters {
   constructor(query: RawQuery = []) {
     super();
     this.ids = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
+  }
+
+  /** How many requests it counts as. */
+  get cost(): number {
+    return Math.ceil(this.ids.length / IDS_PER_REQUEST);
   }
 
   faults(): RequestFault[] {

@@ -19,6 +19,17 @@ const idOf = (headers: Record<string, string>) =>
   readAs(StreamQuery, 'eventId=a', headers).input?.['Last-Event-ID'];
 
 describe('WatchQuery', () => {
+  it.each([
+    [1, 1],
+    [10, 1],
+    [11, 2],
+    [20, 2],
+    [21, 3],
+    [50, 5],
+  ])('of %i ids counts as %i requests', (ids, cost) => {
+    expect(readAs(WatchQuery, many('eventId', ids)).input?.cost).toBe(cost);
+  });
+
   it('lists the ids in the order of the query, both names together', () => {
     const { input } = readAs(
       WatchQuery,

@@ -1,12 +1,12 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { RequestLimit } from '../../api-keys/request-limit.js';
+import { RequestCost } from '../../api-keys/request-limit.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
-import type { KeyedRequest } from '../../http/api-request.js';
-import { Input } from '../../http/input/input.js';
+import type { ApiRequest, KeyedRequest } from '../../http/api-request.js';
+import { Input, inputOf } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
 import { Changes, EXAMPLE_CURSOR } from './changes.dto.js';
 import { ChangesService } from './changes.service.js';
@@ -28,17 +28,26 @@ const cacheControl = (value: string) => ({
   'Cache-Control': textHeader('It is true for a moment only: not to be stored.', value),
 });
 
+/** What a request costs. One that will be refused for its form counts as one. */
+const costOf = (type: new () => WatchQuery) => (request: ApiRequest) => {
+  try {
+    return inputOf(request, type).cost;
+  } catch {
+    return 1;
+  }
+};
+
 @ApiTags('Markets')
 @Controller('v1/markets')
 export class WatchController {
   constructor(
     private readonly changes: ChangesService,
     private readonly streams: StreamHub,
-    private readonly limit: RequestLimit,
     private readonly database: Database,
   ) {}
 
   @Get('changes')
+  @RequestCost(costOf(WatchQuery))
   @ApiOperation({
     summary: 'List the markets of many ids, or only what is new since a cursor',
     description:
@@ -55,12 +64,13 @@ export class WatchController {
     @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
-    const question = await this.accept(request, query, query.since);
+    const question = this.question(request, query, query.since);
     const body = await this.changes.answer(question, request, response);
     await sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
   }
 
   @Get('stream')
+  @RequestCost(costOf(StreamQuery))
   @ApiOperation({
     summary: 'Stream what changes, as server-sent events',
     description:
@@ -79,18 +89,12 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const { since, 'Last-Event-ID': lastEventId, conflateMs } = query;
-    const question = await this.accept(request, query, lastEventId ?? since);
+    const question = this.question(request, query, lastEventId ?? since);
     await this.streams.open(request, response, question, conflateMs);
   }
 
-  /** Charges the limit of the key, then gives the question. */
-  private async accept(
-    request: KeyedRequest,
-    query: WatchQuery,
-    cursor: string | undefined,
-  ): Promise<WatchQuestion> {
+  private question(request: KeyedRequest, query: WatchQuery, cursor: string | undefined) {
     const watch = new Watch(query.ids, query, `${this.database.connection.name}.${MARKETS}`);
-    await this.limit.charge(request, watch.cost);
     return new WatchQuestion(watch, readCursor(cursor), request.startedAt);
   }
 }

@@ -6,9 +6,6 @@ import type { MarketFilters } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
 import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';
 
-/** Ids that one request is counted for. */
-const IDS_PER_REQUEST = 10;
-
 /** What a caller watches: events and fixtures, and which of their markets. */
 export class Watch {
   /** The keys of its scopes, in the caller's order. */
@@ -38,11 +35,6 @@ export class Watch {
   /** The cursor of a caller who has been told everything up to a position. */
   cursorAt(position: Timestamp): string {
     return writeCursor({ position, watchHash: this.hash });
-  }
-
-  /** How many requests it counts as. */
-  get cost(): number {
-    return Math.ceil(this.scopes.length / IDS_PER_REQUEST);
   }
 }
 
