@@ -51,7 +51,7 @@ async function openServer(
   { mongodbUri, embeddedDbPath: path }: Config,
   name: string,
   signal: AbortSignal,
-): Promise<EmbeddedMongo> {
+): Promise<Pick<EmbeddedMongo, 'uri' | 'close'>> {
   if (mongodbUri) return { uri: mongodbUri, close: async () => undefined };
   const { openEmbedded } = await import('./embedded-mongod/embedded.js');
   return openEmbedded({ path, name, shared: false, signal }, (message) => void say(message));

@@ -49,9 +49,11 @@ async function start(): Promise<void> {
       await connected;
       if (config.dbInit) await database.init();
     };
+    const makeDemo = () => makeReady().then(() => prepareDemo(database.connection));
+    let hasDemo = false;
     // Where MongoDB is away, look-ups are answered 503. The embedded one has its demo before anybody can ask.
-    await (embedded ? makeReady() : Promise.race([connected, delay(CONNECTS_WITHIN_MS)]));
-    const hasDemo = embedded !== undefined && (await prepareDemo(database.connection));
+    if (embedded) hasDemo = await Promise.race([makeDemo(), embedded.ended]);
+    else await Promise.race([connected, delay(CONNECTS_WITHIN_MS)]);
     // A proxy would send requests to a port that opens only to close.
     if (shutdown.aborted) return;
     await app.listen(config.port, host);

@@ -13,6 +13,8 @@ import { formReplicaSet } from './replica-set.js';
 /** A developer's MongoDB: a real mongod on 127.0.0.1. */
 export interface EmbeddedMongo {
   readonly uri: string;
+  /** Fails when mongod ends, if it is our own. */
+  readonly ended: Promise<never>;
   /** Ends mongod, if it is our own: resolves when it is gone. A process that is killed takes its mongod along. */
   close(): Promise<void>;
 }
@@ -32,6 +34,8 @@ interface EmbeddedOptions {
 
 const UNKNOWN_USER_MS = 10_000;
 const PAUSE_MS = 300;
+
+const notOurs = new Promise<never>(() => undefined);
 
 /**
  * Uses the embedded MongoDB of a running server, or starts one. Waits while a command has one on the data path.
@@ -66,7 +70,7 @@ async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> 
     await markAsOurs(path);
     const owner = await readOwner(path);
     if (owner && (await isRunning(owner, path))) {
-      if (owner.shared) return { uri: uriOf(owner), close: async () => undefined };
+      if (owner.shared) return { uri: uriOf(owner), ended: notOurs, close: async () => undefined };
       if (waitedFor !== owner.pid) {
         say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${path}`);
       }
@@ -107,7 +111,7 @@ async function start(
       isClosing = true;
       return mongod.stop();
     };
-    return { uri, close };
+    return { uri, ended, close };
   } catch (error) {
     await mongod.stop();
     throw error;

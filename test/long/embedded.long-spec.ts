@@ -21,6 +21,7 @@ import {
   processes,
   npmStart,
   ownDataPaths,
+  start,
   User,
 } from '../embedded-processes.js';
 import { runCli } from '../run-cli.js';
@@ -90,6 +91,19 @@ describe('a data path that somebody else uses', () => {
     );
     expect(isAlive(mongod.pid)).toBe(true);
   });
+});
+
+it('the server ends, and says why, when its mongod ends before the demo is there', async () => {
+  const server = start(process.execPath, ['dist/main.js'], env());
+  let said = '';
+  for (const output of [server.stdout, server.stderr])
+    output?.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const ended = once(server, 'close');
+  await until(() => said.includes('Nest application successfully started'));
+  process.kill(await mongodPid(), 'SIGKILL');
+  expect(await ended).toEqual([1, null]);
+  expect(said).not.toContain('Listening');
+  expect(said).toMatch(/^Could not start: mongod has ended .+: is the disk full\?$/m);
 });
 
 it('the server ends within 15 s though its mongod hangs and a client does not read', async () => {
