@@ -27,7 +27,7 @@ export class ImportProgress {
     }, everyMs).unref();
     this.bar?.start(totalBytes, 0, this.figures);
     // A second signal ends the process at once: the terminal has its cursor back even so.
-    process.once('exit', () => this.bar?.stop());
+    if (this.bar) process.once('exit', () => this.bar?.stop());
   }
 
   update(bytes: number, read: number): void {
