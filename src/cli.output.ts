@@ -48,7 +48,8 @@ export async function deliver(result: Result, json: boolean, signal: AbortSignal
   await Promise.race([written, stopped]);
 }
 
-function rendered({ json, text }: Result, asJson: boolean): string {
+/** A result as it is printed. */
+export function rendered({ json, text }: Result, asJson: boolean): string {
   return `${asJson ? printableJson(json) : printableLines(text)}\n`;
 }
 

@@ -2,8 +2,9 @@ import { Command } from 'commander';
 import { createConnection } from 'mongoose';
 import { Readable } from 'node:stream';
 import { addKeysCommands } from '../src/api-keys/keys.commands.js';
+import { rendered } from '../src/cli.output.js';
 import type { CommandContext, RunCommand } from '../src/common/command.js';
-import { messageOf, printableJson, printableLines } from '../src/common/text.js';
+import { messageOf, printableLines } from '../src/common/text.js';
 import { openConnection } from '../src/database/connection.js';
 import { addDbCommands } from '../src/db-admin/db.commands.js';
 import { addImportCommand } from '../src/markets/import/import.command.js';
@@ -22,9 +23,8 @@ export async function runHere(
   const connection = createConnection();
   connection.model(Market.name, MarketSchema);
   const program = new Command().option('--json');
-  const print: CommandContext['print'] = async ({ json, text }) => {
-    const shown = program.opts()['json'] ? printableJson(json) : printableLines(text);
-    told.stdout += `${shown}\n`;
+  const print: CommandContext['print'] = async (result) => {
+    told.stdout += rendered(result, program.opts()['json'] === true);
   };
   const say = async (message: string) => void (told.stderr += `${printableLines(message)}\n`);
   const { signal } = new AbortController();

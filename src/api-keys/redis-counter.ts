@@ -10,9 +10,10 @@ const KEY_PREFIX = 'markets-odds:requests:';
  * was set back, or that has no end, is begun anew.
  */
 const ADD = `
+  local window = ${WINDOW_SECONDS * 1_000}
   local msLeft = redis.call('pttl', KEYS[1])
-  if msLeft < 0 or msLeft > ${WINDOW_SECONDS * 1_000} then
-    msLeft = ${WINDOW_SECONDS * 1_000}
+  if msLeft < 0 or msLeft > window then
+    msLeft = window
     redis.call('set', KEYS[1], 0, 'PX', msLeft)
   end
   local used = tonumber(redis.call('get', KEYS[1]))
