@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import {
   copyFile,
   mkdtemp,
@@ -98,7 +98,7 @@ const rules = (
 const deployment = read('deploy/kubernetes/base/deployment.yaml') as {
   kind: string;
   metadata: { name: string };
-  spec: { template: PodTemplate };
+  spec: { template: PodTemplate; strategy: object };
 };
 const { metadata, spec: pod } = deployment.spec.template;
 
@@ -109,6 +109,26 @@ describe('Kubernetes', () => {
   const job = read('deploy/kubernetes/db-init/job.yaml') as {
     spec: { template: { spec: { containers: [Pick<Container, 'env'> & { command: string[] }] } } };
   };
+
+  it.each(['base', 'prometheus', 'db-init'])('applies each file of %s', (folder) => {
+    const path = `deploy/kubernetes/${folder}`;
+    const { resources } = read(`${path}/kustomization.yaml`) as { resources: string[] };
+    const others = ['kustomization.yaml', 'secret.example.yaml'];
+    const files = readdirSync(path).filter((name) => !others.includes(name));
+    expect(resources).toEqual(expect.arrayContaining(files));
+  });
+
+  it.each([
+    ['server', pod],
+    ['db-init', job.spec.template.spec],
+  ])('runs %s where pods are restricted, as the guide says', (_name, { containers, ...spec }) => {
+    expect(spec).toMatchObject({
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    expect(containers).toMatchObject([
+      { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } },
+    ]);
+  });
 
   it('probes the admin port, at paths that are there', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
@@ -136,12 +156,14 @@ describe('Kubernetes', () => {
     expect(metadata.labels).toMatchObject(labels);
   });
 
-  it('scales the Deployment that there is', () => {
+  it('scales the Deployment that there is, between the bounds that the guide tells', () => {
     const { kind, metadata: named } = deployment;
-    const { spec } = read('deploy/kubernetes/base/autoscaler.yaml') as {
-      spec: { scaleTargetRef: object };
-    };
-    expect(spec.scaleTargetRef).toMatchObject({ kind, name: named.name });
+    const guide = readFileSync('docs/deployment.md', 'utf8');
+    const [minReplicas, maxReplicas] =
+      /(\d+) to (\d+) pods/.exec(guide)?.slice(1).map(Number) ?? [];
+    expect(read('deploy/kubernetes/base/autoscaler.yaml')).toMatchObject({
+      spec: { scaleTargetRef: { kind, name: named.name }, minReplicas, maxReplicas },
+    });
   });
 
   it('needs no secret but the example’s, whose user is not that who makes collections', () => {
@@ -209,6 +231,10 @@ describe('Kubernetes', () => {
   it('leaves the memory that full caches take', () => {
     const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
     expect(Number(mebibytes)).toBeGreaterThanOrEqual(MEMORY_MB);
+  });
+
+  it('takes no pod away for a new version before another is ready', () => {
+    expect(deployment.spec.strategy).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
   });
 
   it('lets a node be drained, pod by pod', () => {
@@ -376,7 +402,10 @@ describe('Compose', () => {
         return { isWritablePrimary: true };
       },
       getRole: (role: string) => roles.get(role) ?? null,
-      createRole: ({ role, ...made }: { role: string }) => roles.set(role, made),
+      createRole: ({ role, ...made }: { role: string }) => {
+        if (roles.has(role)) throw new Error(`Role ${role} already exists`);
+        roles.set(role, made);
+      },
       updateRole: (role: string, changed: object) => roles.set(role, changed),
       getUser: (user: string) => users.get(user) ?? null,
       createUser: ({ user, ...made }: { user: string }) =>
@@ -463,6 +492,13 @@ it('an alert that counts what has happened fires before that is forgotten', () =
     const [, counted] = /\[(\w+)\]/.exec(expr) ?? [];
     expect(2 * secondsOf(wait)).toBeLessThan(secondsOf(counted));
   }
+});
+
+it('an alert that wakes somebody does so within five minutes', () => {
+  const waits = rules
+    .filter(({ labels }) => labels.severity === 'critical')
+    .map(({ for: wait }) => secondsOf(wait));
+  expect(Math.max(...waits)).toBeLessThanOrEqual(300);
 });
 
 it('an alert that wakes somebody at once is not about what is over', () => {
