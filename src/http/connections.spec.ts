@@ -1,6 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { until } from '../../test/until.js';
@@ -112,4 +112,20 @@ it('forgets connections that are closed', async () => {
   server.close();
   server.closeIdleConnections();
   expect(destroy).not.toHaveBeenCalled();
+});
+
+it('cuts off who reads nothing for so long, and hardly later', () => {
+  jest.useFakeTimers();
+  const server = new EventEmitter() as Server;
+  watchConnections(server, 15_000);
+  server.emit('listening');
+  const destroy = jest.fn(() => socket);
+  const answering = { writableLength: 1, bytesWritten: 1, destroy };
+  const socket: EventEmitter = Object.assign(new EventEmitter(), answering);
+  server.emit('connection', socket);
+  jest.advanceTimersByTime(15_000);
+  expect(destroy).not.toHaveBeenCalled();
+  jest.advanceTimersByTime(2_000);
+  expect(destroy).toHaveBeenCalled();
+  jest.useRealTimers();
 });
