@@ -218,6 +218,17 @@ it.each(['PORT', 'ADMIN_PORT'])('a server says what to mend where %s is taken', 
   }
 });
 
+it('a server says what to mend where the machine has no such address', async () => {
+  // An address that is for documentation alone (RFC 5737).
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: '192.0.2.1', PORT: '3000' };
+  const server = ServerProcess.spawn(env);
+  expect(await server.exited).toBe(1);
+  expect(server.stderr).toEqual([
+    'Could not start: listen EADDRNOTAVAIL: address not available 192.0.2.1:3000 ' +
+      '(this machine has no such address: set another HOST)',
+  ]);
+});
+
 /** The settings in the order of their declaration, with their comments. */
 async function readConfig(): Promise<Documented[]> {
   const source = await readFile('src/config.ts', 'utf8');
