@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
+import { READ_BUDGET_MS } from '../src/database/bounded-reads.js';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -48,6 +49,8 @@ describe('a read', () => {
   afterEach(mend);
 
   it('has only the time that its request has left', async () => {
+    // Who has waited longest still has the time that reading a key may take.
+    expect(HTTP_LIMITS.longestWaitMs + READ_BUDGET_MS.key).toBeLessThan(2_000);
     const { mongodbUri } = service.config;
     // One after the other, each in the time of a read: the fourth would be answered 2.4 s after it came, as a watch.
     const limits = { ...HTTP_LIMITS, inFlight: 1, longestWaitMs: 5_000 };
