@@ -58,6 +58,15 @@ it('begins nothing for who has left while he waited, but the next one', () => {
   expect(serve.mock.calls.map(([, response]) => response)).toEqual([first, waiting]);
 });
 
+it('begins nothing that comes later before what waits', () => {
+  const { admission, ask, first, serve } = full();
+  const waiting = ask();
+  admission.release(first);
+  ask();
+  jest.advanceTimersByTime(100);
+  expect(serve.mock.calls.map(([, response]) => response)).toEqual([first, waiting]);
+});
+
 it('lets as many wait as are served in time at the rate of the moment', () => {
   const { admission, ask, refuse, serve } = full();
   for (let count = 0; count < 300; count += 1) ask();
