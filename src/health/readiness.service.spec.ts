@@ -22,14 +22,15 @@ it('tells why a feed is late, and never an age within the bound', () => {
   expect(changeFeed.ageSeconds).toBeGreaterThan(FRESH_FOR_MS / 1_000);
 });
 
-it('asks MongoDB once for all who ask in a short while, and anew after it', async () => {
+it('asks MongoDB once for all who ask in a short while, within 2 s, and anew after it', async () => {
   jest.useFakeTimers();
-  const read = jest.fn<() => Promise<void>>().mockResolvedValue();
+  const read = jest.fn<(budgetMs: number) => Promise<void>>().mockResolvedValue();
   const readiness = new ReadinessService({ read } as unknown as Database, {} as ChangeFeed);
   const askTogether = () => Promise.all([1, 2, 3].map(() => readiness.check()));
   await askTogether();
   await askTogether();
   expect(read).toHaveBeenCalledTimes(1);
+  expect(read.mock.calls[0]?.[0]).toBeLessThan(2_000);
 
   read.mockRejectedValue(new Error('MongoDB is away'));
   jest.advanceTimersByTime(250);
