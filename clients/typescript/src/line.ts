@@ -16,7 +16,7 @@ export const SILENCE_MS = 10_000;
 
 /**
  * The events of one stream, which is given up when nothing is heard of it.
- * @throws MarketsProblem when it is refused, ConnectionLost when it breaks, or the signal's reason
+ * @throws MarketsProblem when it is refused, ConnectionLost when it breaks or the signal ends it
  */
 export async function* streamEvents(
   transport: Transport,
@@ -32,7 +32,7 @@ export async function* streamEvents(
     if (!response.body || !isStream) throw new ConnectionLost('no stream');
     yield* readEvents(watchdog.listen(response.body));
   } catch (failure) {
-    throw lineFailure(failure, signal);
+    throw lineFailure(failure);
   } finally {
     watchdog.end();
   }
@@ -58,15 +58,14 @@ export async function readText(
     }
     return { text, askedAt };
   } catch (failure) {
-    throw lineFailure(failure, signal);
+    throw lineFailure(failure);
   } finally {
     watchdog.end();
   }
 }
 
 /** The failure to throw. `fetch` throws a TypeError where a connection breaks in the middle of an answer. */
-function lineFailure(failure: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
+function lineFailure(failure: unknown): unknown {
   const isOurs = failure instanceof MarketsProblem || failure instanceof ConnectionLost;
   return isOurs ? failure : new ConnectionLost(failure);
 }
