@@ -25,7 +25,8 @@ beforeEach(async () => {
     observer: { closed: (request) => void closed.add(request), refused: () => undefined },
     cors: undefined,
   });
-  const messages = messageClasses(express(), () => undefined);
+  const app = express().get('/ids/:id', () => undefined);
+  const messages = messageClasses(app, () => undefined);
   server = createServer(messages).on('request', (request: ApiRequest, response: Response) => {
     received.push(request);
     incoming.receive(request, response);
@@ -100,14 +101,14 @@ it('begins a probe at once, whatever its query, and nothing else that begins lik
   expect(begun.toSorted()).toEqual(['/never-answered', ...paths.slice(0, 3)].toSorted());
 });
 
-it('tells of a client that left while it waited by the id of its request', async () => {
+it('tells of a client that left while it waited by its request’s id and route, though the path is broken', async () => {
   client.write('GET /never-answered HTTP/1.1\r\nHost: x\r\n\r\n');
   await until(() => received.length === 1);
   const leaving = newClient();
-  leaving.write('GET /x HTTP/1.1\r\nHost: x\r\nX-Request-Id: waiting\r\n\r\n');
+  leaving.write('GET /ids/%?a/b HTTP/1.1\r\nHost: x\r\nX-Request-Id: waiting\r\n\r\n');
   await until(() => received.length === 2);
   leaving.destroy();
   const [, waiting] = received;
   await until(() => waiting !== undefined && closed.has(waiting));
-  expect(waiting?.requestId).toBe('waiting');
+  expect(waiting).toMatchObject({ requestId: 'waiting', route: { path: '/ids/:id' } });
 });
