@@ -1,11 +1,16 @@
 import { expect, it } from '@jest/globals';
-import { messageOf, printableJson } from './text.js';
+import { messageOf, printable, printableJson } from './text.js';
 
 it('of what MongoDB says the command is left out, over however many lines it goes', () => {
   const error = new Error(
     'not allowed to execute command {\n  insert: "api_keys",\n  hash: "secret"\n}',
   );
   expect(messageOf(error)).toBe('not allowed');
+});
+
+it('text for a terminal has one line, and an end', () => {
+  expect(printable('a\nb\u2028c\u2029d')).toBe('abcd');
+  expect(printable('x'.repeat(1_000_000))).toBe(`${'x'.repeat(200)}…`);
 });
 
 it('JSON for a terminal has no control character, not even DEL', () => {
