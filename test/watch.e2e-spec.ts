@@ -17,6 +17,7 @@ import type { StreamObserver } from '../src/markets/watch/stream-context.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { Watch } from '../src/markets/watch/watch.js';
+import { WatchGroups } from '../src/markets/watch/watch-groups.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { Metrics } from '../src/telemetry/metrics.js';
@@ -367,6 +368,19 @@ describe('GET /v1/markets/changes, when memory is lost while it is prepared,', (
     });
     const group = { reset: true, changed: [expect.anything()], removed: [] };
     expect(body).toMatchObject({ data: [group], meta: { ageMs: expect.any(Number) } });
+  });
+
+  it('tells all that MongoDB has after an answer without a position, which may have been newer', async () => {
+    const [market] = await stored({});
+    const { _id, eventId = '' } = market ?? {};
+    const watch = new Watch([{ eventId }], {}, `${service.database.db.databaseName}.markets`);
+    const since = watch.cursorAt(new Timestamp({ t: 0, i: 0 }));
+    await changes(`eventId=${eventId}`);
+    const memory = service.app.get(WatchGroups);
+    jest.spyOn(memory, 'groups').mockReturnValue(memory.groups(watch, undefined));
+    await markets().updateOne({ _id: _id as never }, { $set: { name: 'new' } });
+    const { data } = await changes(`eventId=${eventId}&since=${since}`);
+    expect(data).toMatchObject([{ reset: true, changed: [{ name: 'new' }] }]);
   });
 
   it('asks for another try where MongoDB has not reached the cursor either', async () => {

@@ -51,7 +51,9 @@ export class ChangesService {
   ): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);
     this.unsent.checkRoom(request);
-    const fromMemory = unavailable ? undefined : this.fromMemory(question);
+    // Memory may be older than an answer without a position: that was of the primary, which is ahead of the feed.
+    const mayBeAhead = question.afterClusterTime?.equals(NO_POSITION);
+    const fromMemory = unavailable || mayBeAhead ? undefined : this.fromMemory(question);
     const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
