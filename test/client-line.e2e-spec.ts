@@ -854,6 +854,16 @@ it('groups are applied all or none, and what is removed is gone', () => {
   expect(sizes).toEqual([1, 0]);
 });
 
+it('an id beside the one in the path is asked for, so that the service refuses it', async () => {
+  const asked: string[] = [];
+  const client = clientOf(async (url) => {
+    asked.push(url instanceof Request ? url.url : new URL(url).href);
+    return Response.json({ data: [], meta: { hasNextPage: false } });
+  });
+  await client.markets({ fixtureId: 'f', eventId: 'e' } as never).next();
+  expect(asked).toEqual([expect.stringContaining('/fixture/f?eventId=e&')]);
+});
+
 it.each(SCOPE_FIELDS)('markets are kept by %s, as by each name that the service takes', (field) => {
   const scope = scopeOf(field, 'x') as Scope;
   const state = new WatchState(scope);

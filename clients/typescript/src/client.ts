@@ -1,5 +1,6 @@
 import { allMarkets } from './all-markets.js';
 import {
+  idNameOf,
   pathOf,
   type ChangesQuery,
   type Group,
@@ -41,12 +42,9 @@ export class MarketsClient {
   }
 
   /** All markets of a fixture or an event, each once, over all pages. */
-  markets(
-    { fixtureId, eventId, ...filters }: Scope & Filters,
-    options?: CallOptions,
-  ): AsyncGenerator<Market> {
-    const scope = (fixtureId === undefined ? { eventId } : { fixtureId }) as Scope;
-    return allMarkets((page) => this.#page(scope, { ...filters, ...page }, options));
+  markets(query: Scope & Filters, options?: CallOptions): AsyncGenerator<Market> {
+    const inPath = { [idNameOf(query)]: undefined };
+    return allMarkets((page) => this.#page(query, { ...query, ...inPath, ...page }, options));
   }
 
   /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */

@@ -1,9 +1,17 @@
 import type { ByFixtureData, ChangesGroup, ListChangesData } from './types.gen.js';
 
+/** The ids that markets are asked for by, each with the word for it in the path of its look-up. */
+const PATH_WORDS = { fixtureId: 'fixture', eventId: 'provider' } as const;
+type IdName = keyof typeof PATH_WORDS;
+type Ids = { readonly [Name in IdName]?: string | undefined };
+export const ID_NAMES = Object.keys(PATH_WORDS) as readonly IdName[];
+
 /** All markets of a fixture, or all of a provider's event. */
-export type Scope =
-  | { readonly fixtureId: string; readonly eventId?: never }
-  | { readonly eventId: string; readonly fixtureId?: never };
+export type Scope = {
+  [Name in IdName]: { readonly [Own in Name]: string } & {
+    readonly [Other in Exclude<IdName, Name>]?: never;
+  };
+}[IdName];
 
 /** A query as a program writes it: one value, or several where the service takes several. */
 type Written<Query> = {
@@ -28,14 +36,25 @@ export type WatchQuery = Omit<ChangesQuery, 'since'>;
 export type Group = { readonly [Name in keyof ChangesGroup]: Readonly<ChangesGroup[Name]> };
 
 /** @throws TypeError for an id that is no part of a path: a URL drops it, and another path would be asked for */
-export function pathOf({ fixtureId, eventId }: Scope): string {
-  const [name, id] = fixtureId === undefined ? ['provider', eventId] : ['fixture', fixtureId];
-  if (/^\.{0,2}$/.test(givenId(id))) throw new TypeError(`No path can hold the id "${id}"`);
-  return `v1/markets/market/${name}/${encodeURIComponent(id)}`;
+export function pathOf(scope: Scope): string {
+  const name = idNameOf(scope);
+  const id = givenId(scope[name]);
+  if (/^\.{0,2}$/.test(id)) throw new TypeError(`No path can hold the id "${id}"`);
+  return `v1/markets/market/${PATH_WORDS[name]}/${encodeURIComponent(id)}`;
+}
+
+export function keyOf(ids: Ids): string {
+  const name = idNameOf(ids);
+  return `${name}:${ids[name]}`;
+}
+
+/** Of a scope without an id, which a caller without types can give, the last name: that it has no value is told then. */
+export function idNameOf(ids: Ids): IdName {
+  return ID_NAMES.find((name) => ids[name] !== undefined) ?? 'eventId';
 }
 
 /** @throws TypeError for what a caller without types has left out: `undefined` would be asked for by this name */
-export function givenId(id: string): string {
+export function givenId(id: string | undefined): string {
   if (typeof id !== 'string') throw new TypeError('An id must be text');
   return id;
 }

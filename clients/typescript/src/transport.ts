@@ -1,6 +1,7 @@
 import { EtagCache } from './etag-cache.js';
 import { onAbort } from './on-abort.js';
 import { ConnectionLost, MarketsProblem } from './problem.js';
+import { ID_NAMES } from './query.js';
 import { isPassing, sleep, waitMs } from './waiting.js';
 
 export interface ClientOptions {
@@ -21,8 +22,8 @@ export interface CallOptions {
 
 type QueryValue = string | number | readonly string[] | undefined;
 
-/** Of these lists the service needs one, so the other may be empty. */
-const MAY_BE_EMPTY = ['fixtureId', 'eventId'];
+/** Of these lists the service needs one, so others may be empty. */
+const MAY_BE_EMPTY: readonly string[] = ID_NAMES;
 
 /** How long passing failures are tried again where the caller gives no signal. */
 const PATIENCE_MS = 30_000;

@@ -1,6 +1,5 @@
-import type { Group, Scope } from './query.js';
+import { keyOf, type Group, type Scope } from './query.js';
 import type { Market } from './types.gen.js';
-import { keyOf } from './watch-state.js';
 
 export type WatchEvent =
   /** News of one id. `reset`: what you held of it is void. */
@@ -70,7 +69,7 @@ export class WatchEvents {
   }
 
   #merge({ reset, changed, removed, ...scope }: Group): void {
-    const key = keyOf(scope as Scope);
+    const key = keyOf(scope);
     const known = reset ? undefined : this.#pending.get(key);
     const merged = known ?? {
       scope: scope as Scope,

@@ -1,4 +1,4 @@
-import { givenId, type Group, type Scope, type WatchQuery } from './query.js';
+import { givenId, ID_NAMES, keyOf, type Group, type Scope, type WatchQuery } from './query.js';
 import type { Market } from './types.gen.js';
 
 type Markets = Map<string, Market>;
@@ -7,12 +7,9 @@ type Markets = Map<string, Market>;
 export class WatchState {
   readonly #scopes = new Map<string, Markets>();
 
-  constructor({ fixtureId, eventId }: WatchQuery) {
-    const watched: Scope[] = [
-      ...idsOf(fixtureId).map((id) => ({ fixtureId: id })),
-      ...idsOf(eventId).map((id) => ({ eventId: id })),
-    ];
-    for (const scope of watched) this.#scopes.set(keyOf(scope), new Map());
+  constructor(query: WatchQuery) {
+    for (const name of ID_NAMES)
+      for (const id of idsOf(query[name])) this.#scopes.set(keyOf({ [name]: id }), new Map());
   }
 
   markets(scope: Scope): ReadonlyMap<string, Market> {
@@ -35,7 +32,7 @@ export class WatchState {
   }
 
   #checked(group: Group): Markets {
-    const markets = this.#scopes.get(keyOf(group as Scope));
+    const markets = this.#scopes.get(keyOf(group));
     const isWhole =
       typeof group.reset === 'boolean' &&
       Array.isArray(group.changed) &&
@@ -49,8 +46,4 @@ export class WatchState {
 
 function idsOf(ids: string | readonly string[] = []): string[] {
   return [ids].flat().map(givenId);
-}
-
-export function keyOf({ fixtureId, eventId }: Scope): string {
-  return fixtureId === undefined ? `eventId:${eventId}` : `fixtureId:${fixtureId}`;
 }
