@@ -26,7 +26,7 @@ export class Board {
     if (!this.#groups.has(key)) {
       const providers = element('div', { className: 'providers' });
       const empty = element('p', { textContent: 'No markets.' });
-      const title = `${name === 'fixtureId' ? 'Fixture' : 'Event'} ${id}`;
+      const title = `${name[0].toUpperCase()}${name.slice(1, -'Id'.length)} ${id}`;
       const heading = element('h2', { textContent: title });
       this.root.append(element('section', {}, heading, empty, providers));
       this.#groups.set(key, { providers, empty, markets: new Map(), cards: new Map() });

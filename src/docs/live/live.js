@@ -4,6 +4,8 @@ import { followStream } from './live-stream.js';
 const form = document.getElementById('watch');
 const state = document.getElementById('state');
 const age = document.getElementById('age');
+/** A text area for each name of an id. */
+const areas = [...form.querySelectorAll('textarea')];
 
 let stop = new AbortController();
 /** When everything written up to then was on the board, by the clock of this page; unknown before the first proof. */
@@ -16,9 +18,9 @@ form.addEventListener('submit', (event) => {
 
 // A link names what to watch, never the key: its field has no name, so that no form is sent with it.
 const given = new URLSearchParams(location.search);
-const namesIds = given.has('fixtureId') || given.has('eventId');
-for (const name of ['fixtureId', 'eventId']) {
-  if (namesIds) form[name].value = given.getAll(name).join('\n');
+const namesIds = areas.some(({ name }) => given.has(name));
+for (const area of areas) {
+  if (namesIds) area.value = given.getAll(area.name).join('\n');
 }
 // A link to ids of all moments has no `marketMoment`.
 if (namesIds || given.has('marketMoment')) {
@@ -55,8 +57,8 @@ async function watch() {
 
 function queryOf() {
   const query = new URLSearchParams();
-  for (const name of ['fixtureId', 'eventId']) {
-    const ids = form[name].value.split('\n').filter((id) => id !== '');
+  for (const { name, value } of areas) {
+    const ids = value.split('\n').filter((id) => id !== '');
     for (const id of new Set(ids)) query.append(name, id);
   }
   const moment = form.marketMoment.value;
