@@ -14,6 +14,9 @@ import { LOOKUPS } from './lookups.js';
 import { sendRaw } from './raw-http.js';
 import { OpenApiValidator } from './openapi-validator.js';
 
+/** Text by the rule of ids. */
+const TEXT = { type: 'string', pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' };
+
 let service: TestApp;
 let document: OpenAPIV3_1.Document;
 
@@ -38,15 +41,7 @@ describe('GET /openapi.json', () => {
     const parameters = parametersOf(`${route}/{${id}}`);
     expect(Object.keys(parameters)[0]).toBe(id);
     expect(parameters).toEqual({
-      [id]: {
-        in: 'path',
-        required: true,
-        schema: {
-          type: 'string',
-          pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
-          example: expect.any(String),
-        },
-      },
+      [id]: { in: 'path', required: true, schema: { ...TEXT, example: expect.any(String) } },
       page: {
         in: 'query',
         required: false,
@@ -57,16 +52,9 @@ describe('GET /openapi.json', () => {
         required: false,
         schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 },
       },
+      ...Object.fromEntries(FILTERED_FIELDS.map((name) => [name, severalOf(TEXT)])),
       marketMoment: severalOf({ type: 'string', enum: MARKET_MOMENTS }),
       marketType: severalOf({ type: 'string', enum: MARKET_TYPES }),
-      marketStatus: severalOf({
-        type: 'string',
-        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
-      }),
-      provider: severalOf({
-        type: 'string',
-        pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$',
-      }),
     });
   });
 
@@ -106,13 +94,15 @@ describe('GET /openapi.json', () => {
     expect(body.data[0].changed.length).toBeGreaterThan(0);
   });
 
-  it('names every id that markets are looked up by, wherever it names one', () => {
+  it('names every id that markets are looked up by, wherever it names one', async () => {
     const { ChangesGroup } = document.components?.schemas ?? {};
+    const live = await service.getOpen('/docs/live').expect(200);
     const places = {
       lookups: LOOKUPS.map(({ id }) => id),
       changes: Object.keys(parametersOf('/v1/markets/changes')),
       stream: Object.keys(parametersOf('/v1/markets/stream')),
       group: Object.keys((ChangesGroup as OpenAPIV3_1.SchemaObject).properties ?? {}),
+      live: [...live.text.matchAll(/<textarea name="(\w+)"/g)].map(([, name]) => name),
     };
     for (const [place, names] of Object.entries(places))
       expect([place, names]).toEqual([place, expect.arrayContaining([...SCOPE_FIELDS])]);
@@ -182,6 +172,15 @@ it('the README has every route and filter in its tables', async () => {
     ...FILTERED_FIELDS.map((name) => `| \`${name}\``),
   ];
   expect(rows.filter((row) => !readme.includes(row))).toEqual([]);
+});
+
+it('the README has every problem in its table', async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const told = [...readme.matchAll(/^\| (\d{3}) +\| ([^|]+)/gm)].flatMap(([, status, names = '']) =>
+    [...names.matchAll(/`(\w+)`/g)].map(([, code]) => [code, Number(status)]),
+  );
+  const all = Object.entries(PROBLEMS).map(([code, { status }]) => [code, status]);
+  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(all));
 });
 
 describe('GET /docs', () => {
