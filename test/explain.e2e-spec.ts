@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Document } from 'mongodb';
 import {
+  FILTERED_FIELDS,
   MARKET_MOMENTS,
   MARKET_TYPES,
   MarketSchema,
@@ -92,7 +93,7 @@ describe('what a look-up asks of MongoDB', () => {
 
     it('does so while the indexes of an earlier version are still there', async () => {
       const markets = service.database.connection.collection('markets');
-      const filters = { marketMoment: 1, marketType: 1 } as const;
+      const filters = Object.fromEntries(FILTERED_FIELDS.slice(0, -1).map((field) => [field, 1]));
       const name = `by_${id}`;
       await markets.createIndex({ [id]: 1, _id: 1, ...filters }, { name });
 
