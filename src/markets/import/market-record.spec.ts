@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { Market, Runner } from '../market.schema.js';
+import { listFields } from '../stored-field.decorator.js';
 import { checkRecord } from './market-record.js';
 
 const runner = { runnerId: 'r1', name: 'Yes', price: 1.85 };
@@ -22,6 +25,17 @@ const INSTANT = 'must be a date and time with zone in ISO 8601, such as 2026-11-
 function faultsOf(value: unknown) {
   return checkRecord(value).faults;
 }
+
+it("the README's record has all that a record needs, and what it may lack is named before it", async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const [, lacking = '', record = ''] =
+    /but for `_id`; ([^.]*)\smay be left out[^]*?```json\n([^`]*)```/.exec(readme) ?? [];
+  expect(faultsOf(JSON.parse(record))).toBeUndefined();
+  const optional = [Market, Runner].flatMap(listFields).filter((field) => field.optional);
+  expect([...lacking.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(
+    optional.map(({ name }) => name),
+  );
+});
 
 describe('checkRecord', () => {
   it('takes a market with and without what is optional', () => {
