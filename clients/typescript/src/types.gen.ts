@@ -519,11 +519,11 @@ export type ListChangesData = {
          */
         provider?: Array<string>;
         /**
-         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 together.
          */
         fixtureId?: Array<string>;
         /**
-         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 together.
          */
         eventId?: Array<string>;
         /**
@@ -623,11 +623,11 @@ export type StreamChangesData = {
          */
         provider?: Array<string>;
         /**
-         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         * The service's own fixture id. At least one `eventId` or `fixtureId` is needed, at most 50 together.
          */
         fixtureId?: Array<string>;
         /**
-         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 of both together.
+         * The provider's event id. At least one `eventId` or `fixtureId` is needed, at most 50 together.
          */
         eventId?: Array<string>;
         /**

@@ -5,7 +5,7 @@ import { MarketFilters } from '../markets-query.dto.js';
 import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
 
-/** How many ids one watch may have, of both names together. */
+/** How many ids one watch may have, of all names together. */
 const WATCHED_MAX = 50;
 
 /** Ids that one request is counted for. */
@@ -13,7 +13,7 @@ const IDS_PER_REQUEST = 10;
 
 const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to the same question';
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
-const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} of both together.`;
+const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} together.`;
 
 const WRONG_COUNT: RequestFault = {
   in: 'query',
