@@ -5,6 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
+import { listParameters } from '../src/http/input/parameters.js';
+import { MarketsQuery } from '../src/markets/markets-query.dto.js';
 import { FILTERED_FIELDS, MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { SCOPE_FIELDS } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -164,12 +166,15 @@ describe('GET /openapi.json', () => {
   });
 });
 
-it('the README has every route and filter in its tables', async () => {
+it('the README has every route and filter in its tables, and what a query may hold', async () => {
   const readme = await readFile('README.md', 'utf8');
   const routes = Object.keys(document.paths ?? {}).filter((path) => path.startsWith('/v1/'));
   const rows = [
     ...routes.map((path) => `| \`GET ${path}\``),
     ...FILTERED_FIELDS.map((name) => `| \`${name}\``),
+    `is not known: allowed are ${listParameters(MarketsQuery)
+      .map(({ name }) => name)
+      .join(', ')}`,
   ];
   expect(rows.filter((row) => !readme.includes(row))).toEqual([]);
 });
