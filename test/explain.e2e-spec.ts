@@ -92,7 +92,7 @@ describe('what a look-up asks of MongoDB', () => {
       }
     });
 
-    it('does so while the indexes of an earlier version are still there', async () => {
+    it('does so when an earlier version has made its indexes anew, without the newest filter', async () => {
       const markets = service.database.connection.collection('markets');
       const filters = Object.fromEntries(FILTERED_FIELDS.slice(0, -1).map((field) => [field, 1]));
       const name = `by_${id}`;
