@@ -92,10 +92,12 @@ describe('what a look-up asks of MongoDB', () => {
       }
     });
 
-    it('does so when an earlier version has made its indexes anew, without the newest filter', async () => {
+    it.each([
+      ['of before 0.1.0', ['marketMoment', 'marketType']],
+      ['without the newest filter', FILTERED_FIELDS.slice(0, -1)],
+    ])('does so when an earlier version has made its indexes anew, %s', async (name, fields) => {
       const markets = service.database.connection.collection('markets');
-      const filters = Object.fromEntries(FILTERED_FIELDS.slice(0, -1).map((field) => [field, 1]));
-      const name = `by_${id}`;
+      const filters = Object.fromEntries(fields.map((field) => [field, 1]));
       await markets.createIndex({ [id]: 1, _id: 1, ...filters }, { name });
 
       for (const filter of SOME_FILTERS) {
