@@ -854,12 +854,27 @@ it('groups are applied all or none, and what is removed is gone', () => {
   expect(sizes).toEqual([1, 0]);
 });
 
-it('an id beside the one in the path is asked for, so that the service refuses it', async () => {
+/** A client whose look-ups find nothing, with the URLs that it asks for. */
+function askedBy() {
   const asked: string[] = [];
   const client = clientOf(async (url) => {
     asked.push(url instanceof Request ? url.url : new URL(url).href);
     return Response.json({ data: [], meta: { hasNextPage: false } });
   });
+  return { asked, client };
+}
+
+it('markets are those that were asked for, though the object names others by then', async () => {
+  const { asked, client } = askedBy();
+  const query = { fixtureId: 'f', provider: 'p' };
+  const markets = client.markets(query);
+  Object.assign(query, { fixtureId: 'other', provider: 'other' });
+  await markets.next();
+  expect(asked).toEqual([expect.stringContaining('/fixture/f?provider=p&')]);
+});
+
+it('an id beside the one in the path is asked for, so that the service refuses it', async () => {
+  const { asked, client } = askedBy();
   await client.markets({ fixtureId: 'f', eventId: 'e' } as never).next();
   expect(asked).toEqual([expect.stringContaining('/fixture/f?eventId=e&')]);
 });

@@ -43,8 +43,10 @@ export class MarketsClient {
 
   /** All markets of a fixture or an event, each once, over all pages. */
   markets(query: Scope & Filters, options?: CallOptions): AsyncGenerator<Market> {
-    const inPath = { [idNameOf(query)]: undefined };
-    return allMarkets((page) => this.#page(query, { ...query, ...inPath, ...page }, options));
+    // Copied, since a program may use its object again before all pages are asked for.
+    const scope = { ...query };
+    const inQuery = { ...query, [idNameOf(query)]: undefined };
+    return allMarkets((page) => this.#page(scope, { ...inQuery, ...page }, options));
   }
 
   /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */
