@@ -873,6 +873,22 @@ it('markets are those that were asked for, though the object names others by the
   expect(asked).toEqual([expect.stringContaining('/fixture/f?provider=p&')]);
 });
 
+it('a watch goes on with what it was called with, though the list names others by then', async () => {
+  const asked: unknown[] = [];
+  const client = clientOf(async (url) => {
+    asked.push(url);
+    throw new TypeError('cut');
+  });
+  const ids = ['f'];
+  const watch = client.watch({ fixtureId: ids });
+  ids.push('other');
+  await until(() => asked.length > 1);
+  watch.close();
+  // By a stream first, then by a poll.
+  const urls = ['stream', 'changes'].map((way) => `http://a/v1/markets/${way}?fixtureId=f`);
+  expect(asked.slice(0, 2)).toEqual(urls);
+});
+
 it('an id beside the one in the path is asked for, so that the service refuses it', async () => {
   const { asked, client } = askedBy();
   await client.markets({ fixtureId: 'f', eventId: 'e' } as never).next();

@@ -43,10 +43,10 @@ export class MarketsClient {
 
   /** All markets of a fixture or an event, each once, over all pages. */
   markets(query: Scope & Filters, options?: CallOptions): AsyncGenerator<Market> {
-    // Copied, since a program may use its object again before all pages are asked for.
-    const scope = { ...query };
-    const inQuery = { ...query, [idNameOf(query)]: undefined };
-    return allMarkets((page) => this.#page(scope, { ...inQuery, ...page }, options));
+    // A program may use its object for another question before all pages are asked for.
+    const asked = structuredClone(query);
+    const inQuery = { ...asked, [idNameOf(asked)]: undefined };
+    return allMarkets((page) => this.#page(asked, { ...inQuery, ...page }, options));
   }
 
   /** All markets of up to 50 ids in one answer and of one moment; with a cursor, only what is new since. */

@@ -51,7 +51,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
 
   constructor(transport: Transport, query: WatchQuery, options: WatchOptions = {}) {
     this.#transport = transport;
-    this.#query = query;
+    // A program may use its object for another watch before this one reconnects.
+    this.#query = structuredClone(query);
     this.#state = new WatchState(query);
     this.#options = options;
     const { signal } = options;
