@@ -86,7 +86,8 @@ async function restart(config: Partial<Config> = {}): Promise<TestApp> {
 
 async function changes(query: string, of = service) {
   await told(of);
-  const { body } = await of.get(`/v1/markets/changes?${query}`).expect(200);
+  const { status, body } = await inTime(() => of.get(`/v1/markets/changes?${query}`));
+  expect(status).toBe(200);
   return body;
 }
 
