@@ -54,9 +54,10 @@ describe('GET /openapi.json', () => {
         required: false,
         schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 },
       },
-      ...Object.fromEntries(FILTERED_FIELDS.map((name) => [name, severalOf(TEXT)])),
       marketMoment: severalOf({ type: 'string', enum: MARKET_MOMENTS }),
       marketType: severalOf({ type: 'string', enum: MARKET_TYPES }),
+      marketStatus: severalOf(TEXT),
+      provider: severalOf(TEXT),
     });
   });
 
