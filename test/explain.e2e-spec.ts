@@ -124,9 +124,10 @@ describe('what a look-up asks of MongoDB', () => {
           `GET ${route}/${SCOPE}?take=${TAKE}${filter} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.key}\r\n\r\n`,
       );
       // A pause of the machine can make a shared command late: then its look-ups are asked once more, each alone.
-      const plans = await leastOf(5, 'length', () =>
-        explain(() => sendTogether(service.app.getHttpServer(), requests)),
-      );
+      const { plans } = await leastOf(5, 'effort', async () => {
+        const all = await explain(() => sendTogether(service.app.getHttpServer(), requests));
+        return { plans: all, effort: all.length + total(all, 'lookups') };
+      });
 
       expect(plans.length).toBeLessThan(SOME_FILTERS.length);
       expect(total(plans, 'lookups')).toBe(SOME_FILTERS.length);
