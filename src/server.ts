@@ -47,7 +47,7 @@ async function start(): Promise<void> {
     const connected = database.connectEventually();
     const makeReady = async () => {
       await connected;
-      if (config.dbInit) await database.init();
+      await (config.dbInit ? database.init() : database.warnOfMissingIndexes());
     };
     const makeDemo = () => makeReady().then(() => prepareDemo(database.connection));
     let hasDemo = false;

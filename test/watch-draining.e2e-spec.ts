@@ -65,6 +65,11 @@ it('at the signal each stream is told, and callers come back one after the other
 it('no demo was brought into a database that the server was given, nor what DB_INIT leaves to others', async () => {
   // Once it has ended it brings nothing more.
   await server.stop('SIGTERM');
+  expect(server.stdout.filter((line) => line.includes('is missing'))).toEqual([
+    expect.stringContaining('The index markets.market_identity is missing'),
+    expect.stringContaining('The index markets.eventId_page is missing'),
+    expect.stringContaining('The index markets.fixtureId_page is missing'),
+  ]);
   const client = await MongoClient.connect(uri);
   try {
     const keys = await client.db().collection('api_keys').find().toArray();

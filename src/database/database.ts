@@ -5,12 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { openConnection } from './connection.js';
-import { initDatabase } from './init.js';
+import { hasIndex, initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
+import { wantedIndexes } from './wanted-indexes.js';
 
 /** After a failure, for which the driver has waited a second already. Milliseconds. */
 const RECONNECT_AFTER_MS = 250;
@@ -91,6 +92,19 @@ export class Database implements OnApplicationShutdown {
       await delay(INIT_AGAIN_AFTER_MS, undefined, { ref: false });
     }
     return false;
+  }
+
+  /** For the server that leaves indexes to `db init`: without them each look-up reads all markets. */
+  async warnOfMissingIndexes(): Promise<void> {
+    for (const wanted of wantedIndexes(this.connection)) {
+      const isThere = await hasIndex(this.db, wanted).catch(() => true);
+      const { collection, name } = wanted;
+      if (!isThere) {
+        new Logger('DatabaseInit').warn(
+          `The index ${collection}.${name} is missing: "db init" makes it`,
+        );
+      }
+    }
   }
 
   /**

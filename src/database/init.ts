@@ -55,6 +55,17 @@ export function isNoCollection(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
 }
 
+/** Whether there is an index that does what is wanted. */
+export async function hasIndex(db: Db, wanted: WantedIndex): Promise<boolean> {
+  try {
+    const present = await db.collection(wanted.collection).indexes();
+    return present.some((index) => satisfies(index, wanted));
+  } catch (error) {
+    if (isNoCollection(error)) return false;
+    throw error;
+  }
+}
+
 async function attempt(what: string, make: () => Promise<string | void>): Promise<InitItem> {
   try {
     const reason = await make();

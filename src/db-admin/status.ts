@@ -1,10 +1,10 @@
-import { MongoServerError, type Db, type Document } from 'mongodb';
+import { MongoServerError, type Db } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
-import { collectionOptions, hasImages, isNoCollection } from '../database/init.js';
-import { satisfies, wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
+import { collectionOptions, hasImages, hasIndex } from '../database/init.js';
+import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
 /** Null stands for what the user may not see. */
@@ -50,15 +50,7 @@ async function collectionStatus(db: Db, name: string) {
 
 async function indexStatus(db: Db, wanted: WantedIndex) {
   const { collection, name } = wanted;
-  const found = db.collection(collection).indexes();
-  const indexes = await visible<Document[]>(
-    found.catch((error: unknown) => {
-      if (isNoCollection(error)) return [];
-      throw error;
-    }),
-  );
-  const present = indexes?.some((index) => satisfies(index, wanted)) ?? null;
-  return { collection, name, present };
+  return { collection, name, present: await visible(hasIndex(db, wanted)) };
 }
 
 /** Follows changes of markets for a moment: only that shows whether both topology and privileges allow it. */
