@@ -48,7 +48,7 @@ function readsOf(...types: ServerType[]) {
   };
   const db = { client, command } as unknown as Db;
   const logIn = jest.fn();
-  return { reads: new BoundedReads({ db }, topology, logIn), tell, sent, logIn };
+  return { reads: new BoundedReads({ db }, topology, logIn), topology, tell, sent, logIn };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {
@@ -124,6 +124,19 @@ it('has the service log in anew when MongoDB knows its login no more', async () 
   await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
   logged.mockRestore();
   expect(logIn).toHaveBeenCalledTimes(1);
+});
+
+it('may not read from a refusal on, until a read succeeds', async () => {
+  const { reads, topology } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  topology.mayRead = true;
+  const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  const message = 'not authorized on markets-odds';
+  const read = () => Promise.reject(new MongoServerError({ message, code: 13 }));
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
+  logged.mockRestore();
+  expect(topology.mayRead).toBe(false);
+  await reads.run(900, async () => 'answer');
+  expect(topology.mayRead).toBe(true);
 });
 
 it('logs no refusal where MongoDB was too slow: nobody has to act', async () => {

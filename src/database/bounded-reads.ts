@@ -28,6 +28,8 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
  */
 const HEDGE_AFTER_MS = 50;
 
+const UNAUTHORIZED = 13;
+
 /** A snapshot that is not there yet, or a server whose connections break, is asked again after this. Milliseconds. */
 const AGAIN_AFTER_MS = 10;
 const AGAIN_ATTEMPTS = 20;
@@ -66,7 +68,9 @@ export class BoundedReads {
     try {
       const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
       const work = this.tryAgain(ask, () => abort.abort());
-      return await within(deadline - performance.now(), work, tooLate);
+      const answer = await within(deadline - performance.now(), work, tooLate);
+      this.topology.mayRead = true;
+      return answer;
     } catch (error) {
       abort.abort();
       this.noteRefusal(error);
@@ -161,6 +165,7 @@ export class BoundedReads {
 
   private noteRefusal(error: unknown): void {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
+    if (error.code === UNAUTHORIZED) this.topology.mayRead = false;
     if (isLoggedOut(error)) this.logIn();
     const count = this.refusals.count();
     if (count === undefined) return;

@@ -5,15 +5,29 @@ import { EventEmitter } from 'node:events';
 import { Config } from '../config.js';
 import { Database } from './database.js';
 
+const clientWith = (credentials?: object) =>
+  ({ options: { credentials } }) as unknown as MongoClient;
+
 it('logs in anew each time that MongoDB knows it no more, once at a time', async () => {
   const database = new Database(new Config());
+  jest.spyOn(database.connection, 'getClient').mockReturnValue(clientWith({}));
   const connect = jest.spyOn(database, 'connectEventually').mockResolvedValue(undefined);
   await Promise.all([database.logInAgain(), database.logInAgain()]);
   expect(connect).toHaveBeenCalledTimes(1);
   // Metrics say that MongoDB is away until it lets us in.
-  expect(database.topology.isRefused).toBe(true);
+  expect(database.topology.mayRead).toBe(false);
   await database.logInAgain();
   expect(connect).toHaveBeenCalledTimes(2);
+});
+
+it('keeps its connections where MongoDB wants a login and there is none', async () => {
+  const database = new Database(new Config());
+  jest.spyOn(database.connection, 'getClient').mockReturnValue(clientWith());
+  const connect = jest.spyOn(database, 'connectEventually').mockResolvedValue(undefined);
+  database.topology.mayRead = true;
+  await database.logInAgain();
+  expect(connect).not.toHaveBeenCalled();
+  expect(database.topology.mayRead).toBe(false);
 });
 
 it('says once that MongoDB is away, a warning, and that it refuses the service, an error', async () => {

@@ -116,11 +116,12 @@ export class Database implements OnApplicationShutdown {
     return this.reads.run(budgetMs, operation);
   }
 
-  /** Opens new connections, since those that are open stay without a login. */
+  /** Opens new connections, since those that are open stay without a login; not where there is none to give. */
   async logInAgain(): Promise<void> {
     if (this.isLoggingIn || this.closed) return;
+    this.topology.mayRead = false;
+    if (!this.connection.getClient()?.options.credentials) return;
     this.isLoggingIn = true;
-    this.topology.isRefused = true;
     await this.connection.close(true).catch(() => undefined);
     await this.connectEventually();
     this.isLoggingIn = false;

@@ -175,16 +175,21 @@ it('tells times that sessions take, though monitors hand their signature over as
   expect(session.clusterTime?.clusterTime).toEqual(clusterTime);
 });
 
-it('is refused until MongoDB has let us in, and no longer', () => {
+it('may read once MongoDB has let it in, and with a new client not before that either', () => {
   const { topology, client } = followed();
+  // The driver's monitors need no login.
+  client.emit('topologyDescriptionChanged', descriptionOf(1, ['RSPrimary']));
+  expect(topology.mayRead).toBe(false);
+  client.emit('connectionReady');
+  expect(topology.mayRead).toBe(true);
   const error = new MongoServerError({ message: 'Authentication failed.', code: 18 });
   const servers = new Map([['member-0', { type: 'Unknown', error }]]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
-  // The driver's monitors need no login.
   client.emit('topologyDescriptionChanged', descriptionOf(1, ['RSPrimary']));
-  expect(topology.isRefused).toBe(true);
+  expect(topology.mayRead).toBe(false);
   client.emit('connectionReady');
-  expect(topology.isRefused).toBe(false);
+  topology.follow(new EventEmitter() as MongoClient);
+  expect(topology.mayRead).toBe(false);
 });
 
 it('may find a server again until its next heartbeat, and no longer', () => {

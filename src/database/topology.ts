@@ -30,11 +30,12 @@ export class Topology {
   /** When a primary was known last, if only by its name. */
   private lastNamedAt = performance.now();
   private readonly events = new EventEmitter().setMaxListeners(0);
-  /** Whether MongoDB did not let us in when it was asked last. */
-  isRefused = false;
+  /** Whether MongoDB let us in, and read, when it was asked last: monitors need no login. */
+  mayRead = false;
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
+    this.mayRead = false;
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       const { readable: wasReadable, hasPrimary: hadPrimary } = this;
       if (wasReadable) this.lastReadableAt = performance.now();
@@ -43,10 +44,10 @@ export class Topology {
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       if (this.hasPrimary) this.events.emit('primary');
       else if (hadPrimary) this.events.emit('primaryLost');
-      this.isRefused ||= this.servers.some(({ error }) => isAuthenticationFailure(error));
+      if (this.servers.some(({ error }) => isAuthenticationFailure(error))) this.mayRead = false;
     });
     client.on('connectionReady', () => {
-      this.isRefused = false;
+      this.mayRead = true;
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
       const newestWrite: Timestamp | undefined = reply.lastWrite?.opTime?.ts;

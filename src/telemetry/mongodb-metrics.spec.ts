@@ -9,13 +9,13 @@ import { MongodbMetrics } from './mongodb-metrics.js';
 
 const CONNECTION = { address: 'db:27017', connectionId: 1 };
 
-let topology: { readable: boolean; isRefused: boolean };
+let topology: { readable: boolean; mayRead: boolean };
 let clients: EventEmitter[];
 let metrics: Metrics;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  topology = { readable: false, isRefused: false };
+  topology = { readable: false, mayRead: true };
   clients = [new EventEmitter(), new EventEmitter()];
   metrics = new Metrics(0);
   const onClient = (listener: (client: MongoClient) => void) =>
@@ -71,9 +71,9 @@ it('says once that MongoDB can be read, and once that it can not', () => {
 
 it('says that MongoDB can be read as soon as a connection shows that it lets us in', () => {
   const said = listen();
-  Object.assign(topology, { readable: true, isRefused: true });
+  Object.assign(topology, { readable: true, mayRead: false });
   clients[0]?.emit('topologyDescriptionChanged');
-  topology.isRefused = false;
+  topology.mayRead = true;
   clients[0]?.emit('connectionReady');
   expect(said).toEqual(['MongoDB can be read']);
 });

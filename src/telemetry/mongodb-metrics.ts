@@ -90,8 +90,8 @@ export class MongodbMetrics {
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
   private get isUp(): boolean {
-    const { readable, isRefused } = this.database.topology;
-    return readable && !isRefused;
+    const { readable, mayRead } = this.database.topology;
+    return readable && mayRead;
   }
 
   private noteUp(): void {
