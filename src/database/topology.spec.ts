@@ -192,6 +192,16 @@ it('may read once MongoDB has let it in, and with a new client not before that e
   expect(topology.mayRead).toBe(false);
 });
 
+it('tells what each server is, and why it can not be reached', () => {
+  const { topology, client } = followed();
+  const servers = new Map([
+    ['a:27017', { address: 'a:27017', type: 'Unknown', error: new Error('connect ECONNREFUSED') }],
+    ['b:27017', { address: 'b:27017', type: 'RSSecondary', allHosts: [], passives: [] }],
+  ]);
+  client.emit('topologyDescriptionChanged', { newDescription: { servers } });
+  expect(topology.summary).toBe('a:27017 Unknown (connect ECONNREFUSED), b:27017 RSSecondary');
+});
+
 it('may find a server again until its next heartbeat, and no longer', () => {
   jest.useFakeTimers();
   const { topology, client } = followed();

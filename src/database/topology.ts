@@ -7,6 +7,7 @@ import {
   type Timestamp,
 } from 'mongodb';
 import { EventEmitter, once } from 'node:events';
+import { messageOf } from '../common/text.js';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
 import { isAuthenticationFailure } from './mongo-errors.js';
@@ -74,6 +75,15 @@ export class Topology {
   onPrimaryLost(listener: () => void): () => void {
     this.events.on('primaryLost', listener);
     return () => this.events.off('primaryLost', listener);
+  }
+
+  /** For the log: what each server is, and why it can't be reached. */
+  get summary(): string {
+    const each = this.servers.map(({ address, type, error }) => {
+      const why = error ? ` (${messageOf(error)})` : '';
+      return `${address} ${type}${why}`;
+    });
+    return each.join(', ') || 'not connected';
   }
 
   /** Whether some server can be read. */

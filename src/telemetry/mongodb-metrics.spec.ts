@@ -9,13 +9,13 @@ import { MongodbMetrics } from './mongodb-metrics.js';
 
 const CONNECTION = { address: 'db:27017', connectionId: 1 };
 
-let topology: { readable: boolean; mayRead: boolean };
+let topology: { readable: boolean; mayRead: boolean; summary: string };
 let clients: EventEmitter[];
 let metrics: Metrics;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  topology = { readable: false, mayRead: true };
+  topology = { readable: false, mayRead: true, summary: 'db:27017 RSSecondary' };
   clients = [new EventEmitter(), new EventEmitter()];
   metrics = new Metrics(0);
   const onClient = (listener: (client: MongoClient) => void) =>
@@ -60,13 +60,20 @@ function listen(): unknown[] {
   return said;
 }
 
-it('says once that MongoDB can be read, and once that it can not', () => {
+it('says once that MongoDB can be read, and once that it can not, however long it lasts', () => {
   const said = listen();
   for (const readable of [false, true, false]) {
     topology.readable = readable;
     for (const client of clients) client.emit('topologyDescriptionChanged');
   }
-  expect(said).toEqual(['MongoDB can be read', 'MongoDB cannot be read']);
+  jest.advanceTimersByTime(10_000);
+  expect(said).toEqual(['MongoDB can be read', 'MongoDB cannot be read: db:27017 RSSecondary']);
+});
+
+it('says after a while that MongoDB could never be read, and why', () => {
+  const said = listen();
+  jest.advanceTimersByTime(10_000);
+  expect(said).toEqual(['MongoDB cannot be read: db:27017 RSSecondary']);
 });
 
 it('says that MongoDB can be read as soon as a connection shows that it lets us in', () => {

@@ -6,6 +6,9 @@ import { Metrics } from './metrics.js';
 /** Seconds. */
 const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
+/** What can't be read by then is told of, though it never could. Milliseconds. */
+const READABLE_WITHIN_MS = 2_000;
+
 /**
  * Counts what the driver tells about its connections (CMAP events, which it makes anyhow), over all servers
  * and clients, and logs when MongoDB goes away and comes back.
@@ -18,7 +21,8 @@ export class MongodbMetrics {
   private readonly inUse = new Map<string, () => void>();
   private waiting = 0;
   private clients = 0;
-  private wasUp = false;
+  /** Undefined until something was told of it. */
+  private wasUp: boolean | undefined;
   private readonly created = this.metrics.counter(
     'mongodb_pool_connections_created_total',
     'Connections to MongoDB that were opened.',
@@ -55,6 +59,9 @@ export class MongodbMetrics {
     });
     database.slots.onRefusal = () => this.checkoutFailures.inc();
     database.onClient((client) => this.watch(client));
+    setTimeout(() => {
+      if (this.wasUp === undefined) this.warn();
+    }, READABLE_WITHIN_MS).unref();
   }
 
   private watch(client: MongoClient): void {
@@ -96,9 +103,13 @@ export class MongodbMetrics {
 
   private noteUp(): void {
     const { isUp } = this;
-    if (isUp === this.wasUp) return;
+    if (isUp === (this.wasUp ?? false)) return;
     this.wasUp = isUp;
     if (isUp) this.logger.log('MongoDB can be read');
-    else this.logger.warn('MongoDB cannot be read');
+    else this.warn();
+  }
+
+  private warn(): void {
+    this.logger.warn(`MongoDB cannot be read: ${this.database.topology.summary}`);
   }
 }
