@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
+import { MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
 import type { CommandContext } from './common/command.js';
+import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
 import { openConnection } from './database/connection.js';
-import { whyNotConnected } from './database/mongo-errors.js';
+import { isRetryable, whyNotConnected } from './database/mongo-errors.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
@@ -41,10 +43,23 @@ export async function withDatabase(
       throw new Error(whyNotConnected(error));
     });
     signal.throwIfAborted();
-    await Promise.race([work(context), graceAfter(signal)]);
+    await Promise.race([work(context).catch(sayIfAway), graceAfter(signal)]);
   } finally {
     await connection.close(true).finally(() => server.close());
   }
+}
+
+/** The driver's message alone does not tell that it is MongoDB's, and a write may have been done all the same. */
+function sayIfAway(error: unknown): never {
+  const isAway =
+    error instanceof MongoNetworkError ||
+    error instanceof MongoServerSelectionError ||
+    isRetryable(error);
+  if (!isAway) throw error;
+  throw new Error(
+    `MongoDB can't be used: ${messageOf(error)}\nThe command may have done its work: look, and run it again.`,
+    { cause: error },
+  );
 }
 
 async function openServer(

@@ -14,6 +14,7 @@ import { addImportCommand } from '../src/markets/import/import.command.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
+import { setFailCommand } from './mongo-admin.js';
 import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
 import { runHere } from './run-here.js';
 import { until } from './until.js';
@@ -380,6 +381,30 @@ describe('db init', () => {
     LONG,
   );
 });
+
+it(
+  'a command that loses MongoDB on its way says so, and that its work may be done',
+  async () => {
+    const mongod = await TestMongod.start();
+    const env = { MONGODB_URI: mongod.uri };
+    try {
+      const id = JSON.parse(
+        (await runCli(['keys', 'create', '--name', 'x', '--json'], { env })).stdout,
+      ).id;
+      for (const fault of [{ errorCode: 10107 }, { closeConnection: true }]) {
+        await setFailCommand(mongod, 'alwaysOn', { failCommands: ['update'], ...fault });
+        const { code, stderr } = await runCli(['keys', 'revoke', id], { env });
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /^error: MongoDB can't be used: .+\nThe command may have done its work: look, and run it again\.\n$/,
+        );
+      }
+    } finally {
+      await mongod.stop();
+    }
+  },
+  LONG,
+);
 
 describe('db status', () => {
   it('shows a replica set with all that is made', async () => {
