@@ -14,7 +14,7 @@ import { addImportCommand } from '../src/markets/import/import.command.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { setFailCommand } from './mongo-admin.js';
+import { onMember, setFailCommand } from './mongo-admin.js';
 import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
 import { runHere } from './run-here.js';
 import { until } from './until.js';
@@ -407,6 +407,27 @@ it(
 );
 
 describe('db status', () => {
+  it(
+    'shows the members while there is no primary',
+    async () => {
+      const mongod = await TestMongod.start();
+      try {
+        const stepDown = { replSetStepDown: 60, force: true };
+        await onMember(mongod, 0, (member) => member.db('admin').command(stepDown));
+        const env = { MONGODB_URI: mongod.uri };
+        const { code, stdout } = await runCli(['db', 'status', '--json'], { env });
+        expect(code).toBe(0);
+        expect(JSON.parse(stdout)).toMatchObject({
+          topology: { members: [{ state: 'SECONDARY' }] },
+          changeFeed: { on: false },
+        });
+      } finally {
+        await mongod.stop();
+      }
+    },
+    LONG,
+  );
+
   it('shows a replica set with all that is made', async () => {
     await withDatabase(async (db, run) => {
       await run(['db', 'init']);

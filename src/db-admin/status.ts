@@ -7,13 +7,16 @@ import { collectionOptions, hasImages, hasIndex } from '../database/init.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestChange } from './newest-change.js';
 
+/** Commands go to the primary, and there may be none. */
+const OF_ANY_MEMBER = { readPreference: 'primaryPreferred' } as const;
+
 /** Null stands for what the user may not see. */
 export type DatabaseStatus = Awaited<ReturnType<typeof databaseStatus>>;
 
 export async function databaseStatus(connection: Connection) {
   const { db } = connection;
   if (!db) throw new Error('not connected to MongoDB');
-  const build = await visible(db.command({ buildInfo: 1 }));
+  const build = await visible(db.command({ buildInfo: 1 }, OF_ANY_MEMBER));
   const serverVersion: string | null = build?.['version'] ?? null;
   const wanted = wantedIndexes(connection);
   return {
@@ -27,11 +30,11 @@ export async function databaseStatus(connection: Connection) {
 }
 
 async function topologyOf(db: Db) {
-  const hello = await db.command({ hello: 1 });
+  const hello = await db.command({ hello: 1 }, OF_ANY_MEMBER);
   if (hello['msg'] === 'isdbgrid') return { type: 'sharded' };
   if (!hello['setName']) return { type: 'standalone' };
   const replicaSet: string = hello['setName'];
-  const set = await visible(db.admin().command({ replSetGetStatus: 1 }));
+  const set = await visible(db.admin().command({ replSetGetStatus: 1 }, OF_ANY_MEMBER));
   const seen: { name: string; stateStr: string }[] | undefined = set?.['members'];
   const members = seen?.map(({ name, stateStr }) => ({ name, state: stateStr })) ?? null;
   return { type: 'replica set', replicaSet, members };
