@@ -76,13 +76,16 @@ async function start(): Promise<void> {
 const HINTS: Readonly<Record<string, string>> = {
   EADDRINUSE: ' (another program has this port: set another PORT or ADMIN_PORT)',
   EADDRNOTAVAIL: ' (this machine has no such address: set another HOST)',
+  ENOTFOUND: ' (no address is found for this name: set another HOST)',
+  EAI_AGAIN: ' (no address is found for this name: set another HOST)',
   EACCES: ' (this port is for root alone: set a PORT or ADMIN_PORT above 1023)',
 };
 
 function whyNotStarted(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   const { syscall, code = '' } = (error ?? {}) as NodeJS.ErrnoException;
-  const hint = syscall === 'listen' ? (HINTS[code] ?? '') : '';
+  const isListening = syscall === 'listen' || syscall === 'getaddrinfo';
+  const hint = isListening ? (HINTS[code] ?? '') : '';
   return redact(`Could not start: ${messageOf(error)}${hint}`);
 }
 

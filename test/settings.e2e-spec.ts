@@ -229,6 +229,17 @@ it('a server says what to mend where the machine has no such address', async () 
   ]);
 });
 
+it('a server says what to mend where its host has no address', async () => {
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: 'no-host.invalid' };
+  const server = ServerProcess.spawn(env);
+  expect(await server.exited).toBe(1);
+  expect(server.stderr).toEqual([
+    expect.stringMatching(
+      /^Could not start: getaddrinfo \w+ no-host\.invalid \(no address is found for this name: set another HOST\)$/,
+    ),
+  ]);
+});
+
 /** The settings in the order of their declaration, with their comments. */
 async function readConfig(): Promise<Documented[]> {
   const source = await readFile('src/config.ts', 'utf8');

@@ -50,9 +50,14 @@ export function isBrokenSocket(error: unknown): boolean {
 export function whyNotConnected(error: unknown): string {
   // A server that is away may come back; one that refuses us, a wrong password for one, needs somebody.
   if (error instanceof MongoServerError) return `MongoDB refuses us: ${messageOf(error)}`;
-  const why = messageOf(error).replace(
-    /^Server selection timed out.*/,
-    '$& (no host of MONGODB_URI answers, or none is of its replicaSet)',
-  );
+  const why = messageOf(error)
+    .replace(
+      /^Server selection timed out.*/,
+      '$& (no host of MONGODB_URI answers, or none is of its replicaSet)',
+    )
+    .replace(
+      /^connection <monitor> .* closed$/,
+      '$& (one that wants TLS does so without tls=true)',
+    );
   return `MongoDB can't be reached: ${why}`;
 }
