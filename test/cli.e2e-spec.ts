@@ -490,7 +490,7 @@ describe('db status', () => {
       const { code, stdout } = await run(['db', 'status']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^topology +replica set \S+: 127\.0\.0\.1:\d+ PRIMARY$/m);
-      expect(stdout).toMatch(/^newest change +none in the last \d+ s$/m);
+      expect(stdout).toMatch(/^newest change +none in the oplog of the last \d+ s$/m);
       expect(stdout).toMatch(/^markets +no +about 0 +no$/m);
       expect(stdout).toMatch(/^markets\.market_identity +no$/m);
       expect(await db.listCollections().toArray()).toEqual([]);

@@ -66,7 +66,7 @@ function statusText(result: DatabaseStatus): string {
 
 function newestChangeText(newest: NewestChange | null): string {
   if (!newest) return 'unknown';
-  if (newest.at === null) return `none in the last ${newest.searchedSeconds} s`;
+  if (newest.at === null) return `none in the oplog of the last ${newest.searchedSeconds} s`;
   return `${newest.at}, ${newest.ageSeconds} s ago`;
 }
 
