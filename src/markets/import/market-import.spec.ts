@@ -8,22 +8,48 @@ import type { MarketWriter } from './market-writer.js';
 import { ImportProgress } from './import-progress.js';
 import { RejectLog } from './reject-log.js';
 
-it('shows how many bytes and records of its files are done', async () => {
+const line = ndjson(aRecord());
+const written = { counts: { inserted: 1, updated: 0, unchanged: 0 }, refused: [] };
+
+/** Imports one record. */
+async function importOne(
+  write: () => Promise<unknown>,
+  say: (message: string) => Promise<void> = async () => undefined,
+) {
   const folder = await mkdtemp(join(tmpdir(), 'markets-import-'));
   const file = join(folder, 'markets.ndjson');
-  const progress = new ImportProgress(0, async () => undefined);
+  const progress = new ImportProgress(0, say);
   const shown = jest.spyOn(progress, 'update');
-  const counts = { inserted: 1, updated: 0, unchanged: 0 };
-  const writer = { write: async () => ({ counts, refused: [] }) } as unknown as MarketWriter;
-  const line = ndjson(aRecord());
   try {
     await writeFile(file, line);
     const rejects = new RejectLog(undefined, progress);
     const { signal } = new AbortController();
+    const writer = { write } as unknown as MarketWriter;
     await new MarketImport(writer, rejects, progress, signal, false).run([file]);
-    expect(shown.mock.calls).toEqual([[Buffer.byteLength(line), 1]]);
+    return shown.mock.calls;
   } finally {
     progress.stop();
     await rm(folder, { recursive: true });
   }
+}
+
+it('shows how many bytes and records of its files are done', async () => {
+  expect(await importOne(async () => written)).toEqual([[Buffer.byteLength(line), 1]]);
+});
+
+it('says so when MongoDB leaves a write without an answer, as while a majority lags', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const said: string[] = [];
+  try {
+    await importOne(
+      async () => {
+        jest.advanceTimersByTime(9_000);
+        return written;
+      },
+      async (message) => void said.push(message),
+    );
+  } finally {
+    jest.useRealTimers();
+  }
+  expect(said).toEqual([expect.stringMatching(/^Waiting for MongoDB, which .* majority/)]);
 });

@@ -12,6 +12,11 @@ import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 
+/** A write is acknowledged when a majority has it, however long that takes. */
+const SLOW_AFTER_MS = 5_000;
+const SLOW =
+  'Waiting for MongoDB, which has not acknowledged a write for 5 s: does a majority of its members lag?';
+
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
   /** `read` counts the records whose fate is known: it is always the sum of the others. */
@@ -75,6 +80,7 @@ export class MarketImport {
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
     const write = () => this.markets.write(batch);
+    const slow = setTimeout(() => void this.progress.say(SLOW), SLOW_AFTER_MS);
     try {
       if (!this.follow) return await write();
       return await retryWhileAway(write, this.signal, this.progress);
@@ -82,6 +88,8 @@ export class MarketImport {
       const reason = printable(messageOf(error));
       const message = `MongoDB can't be used: ${reason}\nThe import can be run again.`;
       throw new Error(message, { cause: error });
+    } finally {
+      clearTimeout(slow);
     }
   }
 
