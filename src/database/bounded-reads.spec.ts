@@ -3,7 +3,7 @@ import { expect, it, jest } from '@jest/globals';
 import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BoundedReads } from './bounded-reads.js';
+import { BoundedReads, READ_BUDGET_MS } from './bounded-reads.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
@@ -33,13 +33,14 @@ function readsOf(...types: ServerType[]) {
   const reply = { lastWrite: { opTime: { ts } }, $clusterTime: { clusterTime: ts } };
   monitors.emit('serverHeartbeatSucceeded', { connectionId: 'member-1', reply });
   const session = {
-    advanceClusterTime: () => undefined,
-    advanceOperationTime: () => undefined,
+    advanceClusterTime: jest.fn(),
+    advanceOperationTime: jest.fn(),
     inTransaction: () => false,
   };
-  const client = {
-    withSession: (_options: object, work: (own: typeof session) => unknown) => work(session),
-  };
+  const withSession = jest.fn((_options: object, work: (own: typeof session) => unknown) =>
+    work(session),
+  );
+  const client = { withSession };
   const sent: AbortSignal[] = [];
   /** Is never answered. */
   const command = (_command: object, { signal }: { signal: AbortSignal }) => {
@@ -48,7 +49,8 @@ function readsOf(...types: ServerType[]) {
   };
   const db = { client, command } as unknown as Db;
   const logIn = jest.fn();
-  return { reads: new BoundedReads({ db }, topology, logIn), topology, tell, sent, logIn };
+  const reads = new BoundedReads({ db }, topology, logIn);
+  return { reads, tell, sent, logIn, session, withSession, topology };
 }
 
 it('asks no second secondary when the first has answered at once', async () => {
@@ -57,6 +59,27 @@ it('asks no second secondary when the first has answered at once', async () => {
   await expect(reads.run(900, read)).resolves.toBe('answer');
   await delay(100);
   expect(read).toHaveBeenCalledTimes(1);
+});
+
+it('has a secondary wait for what was written, though it has not heard of that time', async () => {
+  const { reads, session, withSession, topology } = readsOf(
+    'Unknown',
+    'RSSecondary',
+    'RSSecondary',
+  );
+  await reads.run(900, async () => 'answer');
+  // Without it the driver sends no time that a read must wait for.
+  expect(withSession).toHaveBeenCalledWith({ causalConsistency: true }, expect.anything());
+  const { newest } = topology.readAfterTime;
+  // A server refuses to wait for a time that is later than all it has heard of.
+  expect(session.advanceClusterTime).toHaveBeenCalledWith(newest);
+  expect(session.advanceOperationTime).toHaveBeenCalledWith(newest?.clusterTime);
+});
+
+it('asks another secondary in time where the first waits for what it lacks', async () => {
+  const { reads } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
+  const read = jest.fn(async () => 'answer').mockReturnValueOnce(new Promise(() => undefined));
+  await expect(reads.run(READ_BUDGET_MS.sharedPages, read)).resolves.toBe('answer');
 });
 
 it('asks a new primary at once, while secondaries wait for what they lack', async () => {
@@ -71,7 +94,7 @@ it('asks a new primary at once, while secondaries wait for what they lack', asyn
 
 it('asks secondaries when a primary that is lost leaves a read without an answer, and gives that read up', async () => {
   const { reads, tell, sent } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
-  const read = reads.run(900, async (attempt: ReadAttempt) => {
+  const read = reads.run(READ_BUDGET_MS.sharedPages, async (attempt: ReadAttempt) => {
     if (!attempt.isOfPrimary) return 'answer';
     setImmediate(() => tell('Unknown', 'RSSecondary', 'RSSecondary'));
     return attempt.command({ find: 'markets' });
@@ -105,12 +128,15 @@ it('tries again while the driver offers broken connections', async () => {
   await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
 });
 
-it('waits for a snapshot that is not there yet, as after an index was made', async () => {
-  const SNAPSHOT_UNAVAILABLE = 246;
+it.each([
+  ['a snapshot that is not there yet, as after an index was made', 246],
+  ['a lock that a transaction did not get', 24],
+  ['what a transaction found changed', 112],
+])('waits for %s', async (_what, code) => {
   const there = performance.now() + 60;
   const read = async () => {
     if (performance.now() > there) return 'answer';
-    throw new MongoServerError({ message: 'no snapshot', code: SNAPSHOT_UNAVAILABLE });
+    throw new MongoServerError({ message: 'not yet', code });
   };
   const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
   await expect(reads.run(900, read)).resolves.toBe('answer');

@@ -5,6 +5,19 @@ import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
+/** An attempt at the primary, and the command that it sends. */
+function attemptOf({ lateMs = 0 } = {}) {
+  const command = jest.fn<Db['command']>().mockResolvedValue({});
+  const session = { inTransaction: () => false, startTransaction: jest.fn() };
+  const { signal } = new AbortController();
+  const readPreference = ReadPreference.primary;
+  const own = session as unknown as ClientSession;
+  const options = { session: own, readPreference, signal, ...DECODING };
+  const db = { command } as unknown as Db;
+  const attempt = new ReadAttempt(db, options, performance.now() - lateMs, new Topology());
+  return { attempt, command, session };
+}
+
 it('frees a cursor on the server that has it', () => {
   const command = jest.fn<Db['command']>().mockResolvedValue({});
   const readPreference = ReadPreference.secondaryPreferred;
@@ -21,18 +34,34 @@ it('frees a cursor on the server that has it', () => {
 });
 
 it('gives a command that comes too late the least time, since without any MongoDB sets no bound', async () => {
-  const command = jest.fn<Db['command']>().mockResolvedValue({});
-  const session = { inTransaction: () => false } as unknown as ClientSession;
-  const { signal } = new AbortController();
-  const options = { session, readPreference: ReadPreference.primary, signal, ...DECODING };
-  const db = { command } as unknown as Db;
-  const late = new ReadAttempt(db, options, performance.now() - 1_000, new Topology());
-  await late.command({ find: 'markets' });
-  expect(command).toHaveBeenCalledWith(expect.objectContaining({ maxTimeMS: 1 }), options);
+  const { attempt, command } = attemptOf({ lateMs: 1_000 });
+  await attempt.command({ find: 'markets' });
+  expect(command).toHaveBeenCalledWith(
+    expect.objectContaining({ maxTimeMS: 1 }),
+    expect.anything(),
+  );
 });
 
-it('reads in a transaction, whatever write concern the connection string has', async () => {
-  const client = await MongoClient.connect(`${testDatabaseUri()}&w=0`);
+it('reads the newest state, though the default of the cluster may be what a majority has', async () => {
+  const { attempt, command } = attemptOf();
+  await attempt.command({ find: 'markets' });
+  const readConcern = { level: 'local' };
+  expect(command).toHaveBeenCalledWith(expect.objectContaining({ readConcern }), expect.anything());
+});
+
+it.each([
+  [500, 'a second pass'],
+  [501, 'a transaction'],
+])('reads %d documents by %s', async (count, by) => {
+  const { attempt, session } = attemptOf();
+  jest.spyOn(attempt, 'rows').mockResolvedValue(Array.from({ length: count }, () => ({})));
+  await attempt.rowsOfOneState({ find: 'markets' });
+  expect(session.startTransaction).toHaveBeenCalledTimes(by === 'a transaction' ? 1 : 0);
+});
+
+it('reads in a transaction, whatever concerns the connection string has', async () => {
+  const concerns = 'w=0&readConcernLevel=linearizable';
+  const client = await MongoClient.connect(`${testDatabaseUri()}&${concerns}`);
   try {
     const topology = new Topology();
     const session = client.startSession({ causalConsistency: false });
