@@ -83,12 +83,17 @@ it('tells once that it is late no longer', () => {
   expect(told()).toEqual(['current', 'late', 'current']);
 });
 
-it('tells again every few seconds that it is late, not each time that it is looked at', () => {
+it('tells after 2 s that it is late, again within 5 s, not each time that it is looked at, and ends after 15 s', () => {
   const { stream, context, begun, told } = aStream();
   let now = begun;
   jest.spyOn(performance, 'now').mockImplementation(() => now);
-  for (; now < begun + 10_000; now += context.times.tickMs) stream.tick(now);
-  expect(told()).toEqual(['current', 'late', 'late']);
+  const seconds: number[] = [];
+  for (; now < begun + 20_000; now += context.times.tickMs) {
+    stream.tick(now);
+    while (seconds.length < told().length) seconds.push(Math.floor((now - begun) / 1_000));
+  }
+  expect(told()).toEqual(['current', 'late', 'late', 'late', 'late', 'end']);
+  expect(seconds).toEqual([0, 2, 6, 10, 14, 15]);
 });
 
 it('ends once, and writes nothing after that, whatever there is to tell', async () => {
