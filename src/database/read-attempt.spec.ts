@@ -26,9 +26,10 @@ it('frees a cursor on the server that has it', () => {
   const options = { session, readPreference, signal, ...DECODING };
   const db = { command } as unknown as Db;
   const attempt = new ReadAttempt(db, options, performance.now(), new Topology());
-  attempt.killCursor({ id: 7, ns: 'odds.markets' });
+  // Of a change stream: the name of its collection has a point.
+  attempt.killCursor({ id: 7, ns: 'odds.$cmd.aggregate' });
   expect(command).toHaveBeenCalledWith(
-    expect.objectContaining({ killCursors: 'markets' }),
+    expect.objectContaining({ killCursors: '$cmd.aggregate' }),
     expect.objectContaining({ readPreference }),
   );
 });
