@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
-import { Binary, Long, Timestamp, type Document } from 'mongodb';
+import { Binary, Long, MongoClient, Timestamp, type Document } from 'mongodb';
+import { testDatabaseUri } from '../../test/mongo.js';
 import type { Database } from '../database/database.js';
 import { ReadAfterTime } from '../database/read-after-time.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
@@ -50,4 +51,29 @@ it('lets a snapshot go that is older than what was known to be written, and read
   // A majority that lags will not have caught up at once.
   await pages.read([LOOKUP], attempt);
   expect(command).toHaveBeenCalledTimes(1);
+});
+
+it('sees in a pass that one market took the place of another, though neither is on the page', async () => {
+  const client = await MongoClient.connect(testDatabaseUri());
+  try {
+    const db = client.db();
+    const markets = db.collection<{ _id: number }>('markets');
+    await markets.insertMany([{ _id: 1 }, { _id: 2 }]);
+    const pages = new StoredPages({ topology: {} } as unknown as Database);
+    const attempt = {
+      rowsOfOneState: async (command: Document) => {
+        const pass = async () => (await db.command(command))['cursor'].firstBatch;
+        const before = await pass();
+        await markets.deleteOne({ _id: 2 });
+        await markets.insertOne({ _id: 3 });
+        expect(await pass()).not.toEqual(before);
+        return before;
+      },
+    } as unknown as ReadAttempt;
+    const lookup = { ...LOOKUP, query: { page: 1, take: 1 } };
+    const [page] = await pages.read([lookup], attempt);
+    expect(page).toEqual({ markets: [{ _id: 1 }], itemCount: 2 });
+  } finally {
+    await client.close();
+  }
 });
