@@ -82,6 +82,17 @@ it('asks another secondary in time where the first waits for what it lacks', asy
   await expect(reads.run(READ_BUDGET_MS.sharedPages, read)).resolves.toBe('answer');
 });
 
+it('asks again when all secondaries have refused, as when each is just being shut down', async () => {
+  const INTERRUPTED_AT_SHUTDOWN = 11_600;
+  const { reads } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
+  const gone = new MongoServerError({ message: 'shutting down', code: INTERRUPTED_AT_SHUTDOWN });
+  const read = jest
+    .fn(async () => 'answer')
+    .mockRejectedValueOnce(gone)
+    .mockRejectedValueOnce(gone);
+  await expect(reads.run(900, read)).resolves.toBe('answer');
+});
+
 it('asks a new primary at once, while secondaries wait for what they lack', async () => {
   const { reads, tell } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
   const read = reads.run(900, async ({ isOfPrimary }: ReadAttempt) => {

@@ -46,7 +46,9 @@ it('tells of each read that it refuses, at once or after a wait', async () => {
   await first;
   // Now that it knows how long a read takes, it lets nobody wait who has no time.
   const second = slots.run(1_000, () => delay(20));
-  await expect(slots.run(0, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
+  const third = slots.run(0, () => Promise.resolve());
+  expect(slots.queueLength).toBe(0);
+  await expect(third).rejects.toMatchObject({ code: 'overloaded' });
   expect(refused).toHaveBeenCalledTimes(2);
   await second;
 });
