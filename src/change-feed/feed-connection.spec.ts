@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoServerError, type Db } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { testDatabaseUri } from '../../test/mongo.js';
 import { until } from '../../test/until.js';
 import { followWithReconnect } from './feed-connection.js';
@@ -16,6 +17,25 @@ it('leaves connections whose login has ended, which would be refused for ever', 
   try {
     await until(() => closed.mock.calls.length > 0, 5_000);
     expect(closed).toHaveBeenCalledTimes(1);
+  } finally {
+    ended.abort();
+    await following;
+  }
+});
+
+it('tries again after a while, not at once', async () => {
+  const ended = new AbortController();
+  const failed = jest.fn();
+  const following = followWithReconnect(
+    testDatabaseUri(),
+    () => Promise.reject(new Error('lost')),
+    failed,
+    ended.signal,
+  );
+  try {
+    await until(() => failed.mock.calls.length > 0, 5_000);
+    await delay(100);
+    expect(failed).toHaveBeenCalledTimes(1);
   } finally {
     ended.abort();
     await following;
