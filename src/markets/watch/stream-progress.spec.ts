@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import { momentNow } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
@@ -6,6 +6,10 @@ import { StreamProgress } from './stream-progress.js';
 import { Watch } from './watch.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 it('tells what has changed in an id while its client was slow to read the others', () => {
   const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
@@ -67,4 +71,26 @@ it('does not say that a client knows everything while not all of its watch is in
   feed.position = at(12);
   progress.tellCurrent();
   expect(written).toHaveLength(1);
+});
+
+it('tells what is held back as soon as its time has come, each time', () => {
+  jest.useFakeTimers();
+  const events: string[] = [];
+  const response = { writableNeedDrain: false, write: (event: string) => events.push(event) };
+  const feed = { position: at(11), provenAt: momentNow() };
+  const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
+  const context = { feed, groups } as unknown as StreamContext;
+  const watch = new Watch([{ eventId: 'a' }], {});
+  const options = { response, watch, conflateMs: 100 } as unknown as StreamOptions;
+  const progress = new StreamProgress(options, context);
+  progress.advance();
+  progress.markNew();
+  progress.advance();
+  for (let told = 2; told <= 3; told += 1) {
+    jest.advanceTimersByTime(30);
+    progress.markNew();
+    progress.advance();
+    jest.advanceTimersByTime(70);
+    expect(events.filter((event) => event === 'changes')).toHaveLength(told);
+  }
 });
