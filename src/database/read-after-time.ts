@@ -1,4 +1,5 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import { unavailable } from './read-errors.js';
 
 /** How long earlier times are kept, counted back from now. Milliseconds. */
@@ -11,7 +12,7 @@ const APART_MS = 10;
 const SECONDARY_BEHIND_MS = 1_000;
 
 /** Heartbeats tell within this time what was written. Milliseconds. */
-const KNOWN_AFTER_MS = 500;
+const KNOWN_AFTER_MS = DRIVER_OPTIONS.heartbeatFrequencyMS;
 
 /** How old what a secondary answers may be at most, in milliseconds. */
 export const SECONDARY_AGE_MS = SECONDARY_BEHIND_MS + KNOWN_AFTER_MS;
