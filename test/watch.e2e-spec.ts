@@ -9,6 +9,7 @@ import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import type { Config } from '../src/config.js';
 import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
+import { ReadAttempt } from '../src/database/read-attempt.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { scopeKey } from '../src/markets/scope.js';
 import { writeCursor } from '../src/markets/watch/cursor.js';
@@ -364,9 +365,14 @@ describe('GET /v1/markets/changes, when memory is lost while it is prepared,', (
 
   it('tells all that MongoDB has when the change feed has failed', async () => {
     const feed = service.app.get(ChangeFeed);
+    const command = jest.spyOn(ReadAttempt.prototype, 'command');
     const body = await toldAfter(async () => {
       jest.spyOn(feed, 'ageMs', 'get').mockReturnValue(Infinity);
+      command.mockClear();
     });
+    // A majority may have less than the primary, and less than the caller: the snapshot waits for it.
+    const readConcern = { level: 'snapshot', afterClusterTime: expect.any(Timestamp) };
+    expect(command).toHaveBeenCalledWith(expect.objectContaining({ readConcern }));
     const group = { reset: true, changed: [expect.anything()], removed: [] };
     expect(body).toMatchObject({ data: [group], meta: { ageMs: expect.any(Number) } });
   });
