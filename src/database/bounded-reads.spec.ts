@@ -4,6 +4,7 @@ import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb'
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads, READ_BUDGET_MS } from './bounded-reads.js';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
@@ -122,6 +123,20 @@ it('takes the answer of a primary that was lost on the way, where no secondary m
     return isOfPrimary ? 'answer' : 'of a secondary';
   });
   await expect(read).resolves.toBe('answer');
+});
+
+it('lets nobody wait for a slot while those who have one wait for a server', async () => {
+  const { reads, tell } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  tell('Unknown', 'Unknown', 'Unknown');
+  const { maxPoolSize } = DRIVER_OPTIONS;
+  const all = Array.from({ length: maxPoolSize + 1 }, () =>
+    reads.run(READ_BUDGET_MS.scope, () => new Promise(() => undefined)),
+  );
+  expect(reads.slots.queueLength).toBe(0);
+  const codes = (await Promise.allSettled(all)).map(
+    (read) => (read as PromiseRejectedResult).reason.code,
+  );
+  expect(new Set(codes)).toEqual(new Set(['database_unavailable']));
 });
 
 it('tries again while the driver offers broken connections', async () => {

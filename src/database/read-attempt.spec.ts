@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { MongoClient, ReadPreference, type ClientSession, type Db } from 'mongodb';
+import { MongoClient, ReadPreference, Timestamp, type ClientSession, type Db } from 'mongodb';
 import { testDatabaseUri } from '../../test/mongo.js';
 import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
@@ -14,8 +14,9 @@ function attemptOf({ lateMs = 0 } = {}) {
   const own = session as unknown as ClientSession;
   const options = { session: own, readPreference, signal, ...DECODING };
   const db = { command } as unknown as Db;
-  const attempt = new ReadAttempt(db, options, performance.now() - lateMs, new Topology());
-  return { attempt, command, session };
+  const topology = new Topology();
+  const attempt = new ReadAttempt(db, options, performance.now() - lateMs, topology);
+  return { attempt, command, session, topology };
 }
 
 it('frees a cursor on the server that has it', () => {
@@ -49,6 +50,14 @@ it('reads the newest state, though the default of the cluster may be what a majo
   await attempt.command({ find: 'markets' });
   const readConcern = { level: 'local' };
   expect(command).toHaveBeenCalledWith(expect.objectContaining({ readConcern }), expect.anything());
+});
+
+it('hears from each reply what was written', async () => {
+  const { attempt, command, topology } = attemptOf();
+  const $clusterTime = { clusterTime: new Timestamp({ t: 1, i: 1 }) };
+  command.mockResolvedValue({ $clusterTime });
+  await attempt.command({ find: 'markets' });
+  expect(topology.readAfterTime.newest).toBe($clusterTime);
 });
 
 it.each([
