@@ -24,13 +24,31 @@ it('a load that fails for a fault of ours is told in the log; that MongoDB is aw
   told.mockRestore();
 });
 
-it('loads nothing while the feed is not current: memory would not answer', async () => {
+it.each([
+  ['outdated', 'loaded again', 2],
+  ['too large', 'left to MongoDB', 1],
+] as const)('a scope that is found %s is %s when it is asked for', async (unfit, _what, loads) => {
   const load = jest.fn<ScopeLoader['load']>();
-  const live = { addOwner: () => undefined } as unknown as LiveScopes;
-  const feed = { isCurrent: false } as ChangeFeed;
+  load.mockResolvedValue(new Map([['eventId:e', { count: 0, unfit }]]));
+  const live = { addOwner: () => undefined, get: () => undefined } as unknown as LiveScopes;
+  const feed = { isCurrent: true } as ChangeFeed;
   const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
   for (let asked = 0; asked < 4; asked += 1) {
     await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+  }
+  expect(load).toHaveBeenCalledTimes(loads);
+});
+
+it.each([
+  ['the feed is not current: memory would not answer', false, 'e'],
+  ['an id is read alike as those whose UTF-8 is broken', true, 'e\ufffd'],
+])('loads nothing where %s', async (_why, isCurrent, eventId) => {
+  const load = jest.fn<ScopeLoader['load']>();
+  const live = { addOwner: () => undefined } as unknown as LiveScopes;
+  const feed = { isCurrent } as ChangeFeed;
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
+  for (let asked = 0; asked < 4; asked += 1) {
+    await cache.recallAfterLoad({ eventId }, { page: 1, take: 10 });
   }
   expect(load).not.toHaveBeenCalled();
 });
