@@ -5,15 +5,15 @@ import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
 import { Topology } from './topology.js';
 
-/** An attempt at the primary, and the command that it sends. */
-function attemptOf({ lateMs = 0 } = {}) {
+/** An attempt at the primary, unless said otherwise, and the command that it sends. */
+function attemptOf({ lateMs = 0, readPreference = ReadPreference.primary } = {}) {
   const command = jest.fn<Db['command']>().mockResolvedValue({});
-  const session = { inTransaction: () => false, startTransaction: jest.fn() };
+  const runCursorCommand = jest.fn(() => ({ toArray: async () => ['row'] }));
+  const session = { inTransaction: jest.fn(() => false), startTransaction: jest.fn() };
   const { signal } = new AbortController();
-  const readPreference = ReadPreference.primary;
   const own = session as unknown as ClientSession;
   const options = { session: own, readPreference, signal, ...DECODING };
-  const db = { command } as unknown as Db;
+  const db = { command, runCursorCommand } as unknown as Db;
   const topology = new Topology();
   const attempt = new ReadAttempt(db, options, performance.now() - lateMs, topology);
   return { attempt, command, session, topology };
@@ -68,6 +68,35 @@ it.each([
   jest.spyOn(attempt, 'rows').mockResolvedValue(Array.from({ length: count }, () => ({})));
   await attempt.rowsOfOneState({ find: 'markets' });
   expect(session.startTransaction).toHaveBeenCalledTimes(by === 'a transaction' ? 1 : 0);
+});
+
+it.each([
+  [true, 'snapshot'],
+  [false, 'local'],
+])(
+  'reads, where data is sharded: %s, in a transaction of one state: %s',
+  async (isSharded, level) => {
+    const { attempt, session, topology } = attemptOf();
+    jest.spyOn(topology, 'isSharded', 'get').mockReturnValue(isSharded);
+    jest.spyOn(attempt, 'rows').mockResolvedValue(Array.from({ length: 501 }, () => ({})));
+    await attempt.rowsOfOneState({ find: 'markets' });
+    const readConcern = { level };
+    expect(session.startTransaction).toHaveBeenCalledWith(expect.objectContaining({ readConcern }));
+  },
+);
+
+it('reads once in a transaction that has begun, which has its read concern', async () => {
+  const { attempt, command, session } = attemptOf();
+  session.inTransaction.mockReturnValue(true);
+  command.mockResolvedValue({ cursor: { id: 0, firstBatch: [] } });
+  await attempt.rowsOfOneState({ find: 'markets' });
+  expect(command).toHaveBeenCalledTimes(1);
+  expect(command.mock.calls[0]?.[0]).not.toHaveProperty('readConcern');
+});
+
+it('reads on at the secondary that it began with, which alone has the cursor', async () => {
+  const { attempt } = attemptOf({ readPreference: ReadPreference.secondaryPreferred });
+  expect(await attempt.rows({ find: 'markets' })).toEqual(['row']);
 });
 
 it('reads in a transaction, whatever concerns the connection string has', async () => {
