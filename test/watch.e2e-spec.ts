@@ -965,8 +965,10 @@ it('what was held back for a client is not written once the client has left', as
     }
     stream.close();
     await until(() => hub.count === 0);
+    // On a busy machine some of it was told before.
+    const { length } = written.mock.calls;
     await delay(1_100);
-    expect(written).toHaveBeenCalledTimes(1);
+    expect(written).toHaveBeenCalledTimes(length);
   } finally {
     written.mockRestore();
   }
