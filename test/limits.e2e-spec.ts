@@ -659,6 +659,7 @@ it('a Redis that is away at the start keeps no server from starting', async () =
     expect((await ask(key, FIXTURE, {}, alone)).status).toBe(200);
     expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
     expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
+    expect((await alone.getOpen('/metrics')).text).toMatch(/^redis_away 1$/m);
     expect(alone.logged.join('')).not.toContain('s3cret');
   } finally {
     await alone.close();

@@ -29,7 +29,7 @@ const RECONNECT_WITHIN_MS = 1_000;
 export class RedisCounter implements OnApplicationShutdown {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
-  private isAway = false;
+  isAway = false;
 
   /** @param fallback counts while Redis is away */
   constructor(

@@ -5,6 +5,9 @@ const KEYS_MAX = 100_000;
 
 /** Counts the requests of each key: in this process, or in Redis for all replicas together. */
 export abstract class RequestCounter {
+  /** Whether this process counts alone, though Redis is to count. */
+  readonly isAway?: boolean;
+
   /** Counts points of a key, unless more than `usedMax` are used already. At once, unless Redis counts. */
   abstract add(id: string, points: number, usedMax: number): Added | Promise<Added>;
 }

@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
+import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { MarketsModule } from '../markets/markets.module.js';
+import { LimitMetrics } from './limit-metrics.js';
 import { MemoryMetrics } from './memory-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { MongodbMetrics } from './mongodb-metrics.js';
@@ -7,8 +9,8 @@ import { WatchMetrics } from './watch-metrics.js';
 
 /** The metrics, and who counts them; those of requests are counted by RequestLog. */
 @Module({
-  imports: [MarketsModule],
+  imports: [ApiKeysModule, MarketsModule],
   controllers: [MetricsController],
-  providers: [MemoryMetrics, MongodbMetrics, WatchMetrics],
+  providers: [LimitMetrics, MemoryMetrics, MongodbMetrics, WatchMetrics],
 })
 export class TelemetryModule {}
