@@ -6,7 +6,7 @@ import { Metrics } from './metrics.js';
 /** Seconds. */
 const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
-/** What can't be read by then is told of, though it never could. Milliseconds. */
+/** A MongoDB that lets us in, but can't be read by then, is told of, though it never could. Milliseconds. */
 const READABLE_WITHIN_MS = 2_000;
 
 /**
@@ -59,9 +59,6 @@ export class MongodbMetrics {
     });
     database.slots.onRefusal = () => this.checkoutFailures.inc();
     database.onClient((client) => this.watch(client));
-    setTimeout(() => {
-      if (this.wasUp === undefined) this.warn();
-    }, READABLE_WITHIN_MS).unref();
   }
 
   private watch(client: MongoClient): void {
@@ -70,6 +67,11 @@ export class MongodbMetrics {
       `${clientId} ${event.address} ${event.connectionId}`;
     client.on('topologyDescriptionChanged', () => this.noteUp());
     client.on('connectionReady', () => this.noteUp());
+    client.once('connectionReady', () => {
+      setTimeout(() => {
+        if (this.wasUp === undefined) this.warn();
+      }, READABLE_WITHIN_MS).unref();
+    });
     client.on('connectionCreated', (event) => {
       this.open.add(nameOf(event));
       this.created.inc();
