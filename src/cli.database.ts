@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
 import { graceAfter } from './cli.signals.js';
@@ -7,7 +6,7 @@ import type { CommandContext } from './common/command.js';
 import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
 import { openConnection } from './database/connection.js';
-import { isRetryable, whyNotConnected } from './database/mongo-errors.js';
+import { isAway, whyNotConnected } from './database/mongo-errors.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
@@ -51,11 +50,7 @@ export async function withDatabase(
 
 /** The driver's message alone does not tell that it is MongoDB's, and a write may have been done all the same. */
 function sayIfAway(error: unknown): never {
-  const isAway =
-    error instanceof MongoNetworkError ||
-    error instanceof MongoServerSelectionError ||
-    isRetryable(error);
-  if (!isAway) throw error;
+  if (!isAway(error)) throw error;
   throw new Error(
     `MongoDB can't be used: ${messageOf(error)}\nThe command may have done its work: look, and run it again.`,
     { cause: error },

@@ -14,6 +14,7 @@ import {
   isRetryable,
   isTimeExpired,
   isTransient,
+  isUnauthorized,
 } from './mongo-errors.js';
 
 /** How long a read may take in all, in milliseconds. `sharedPages` is a part of `markets`. */
@@ -27,8 +28,6 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
  * lacks; or a secondary in case a primary that was lost leaves a read without an answer. Milliseconds.
  */
 const HEDGE_AFTER_MS = 50;
-
-const UNAUTHORIZED = 13;
 
 /** A snapshot that is not there yet, or a server whose connections break, is asked again after this. Milliseconds. */
 const AGAIN_AFTER_MS = 10;
@@ -165,7 +164,7 @@ export class BoundedReads {
 
   private noteRefusal(error: unknown): void {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
-    if (error.code === UNAUTHORIZED) this.topology.mayRead = false;
+    if (isUnauthorized(error)) this.topology.mayRead = false;
     if (isLoggedOut(error)) this.logIn();
     const count = this.refusals.count();
     if (count === undefined) return;

@@ -1,6 +1,13 @@
-import { MongoError, MongoNetworkError, MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
+import {
+  MongoBulkWriteError,
+  MongoError,
+  MongoNetworkError,
+  MongoNetworkTimeoutError,
+  MongoServerError,
+} from 'mongodb';
 import { messageOf } from '../common/text.js';
 
+const UNAUTHORIZED = 13;
 const AUTHENTICATION_FAILED = 18;
 const MAX_TIME_MS_EXPIRED = 50;
 
@@ -25,6 +32,16 @@ export function isTransient(error: unknown): boolean {
   return error instanceof MongoServerError && TRANSIENT_CODES.includes(Number(error.code));
 }
 
+/** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
+export function isAway(error: unknown): boolean {
+  if (isRetryable(error)) return true;
+  if (!(error instanceof MongoError)) return false;
+  if (error.hasErrorLabel('RetryableWriteError')) return true;
+  // A failure of the network in a bulk write has no code.
+  if (error instanceof MongoBulkWriteError) return error.code === undefined;
+  return !(error instanceof MongoServerError);
+}
+
 /** Whether the server gave up because of `maxTimeMS`. */
 export function isTimeExpired(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === MAX_TIME_MS_EXPIRED;
@@ -33,6 +50,11 @@ export function isTimeExpired(error: unknown): boolean {
 /** Whether the server did not let us in. */
 export function isAuthenticationFailure(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED;
+}
+
+/** Whether we may not do what was asked: without the role for it, or without a login. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === UNAUTHORIZED;
 }
 
 /** Whether our login has ended, since our user was dropped: one that is made anew needs new connections. */

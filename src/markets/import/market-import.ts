@@ -14,8 +14,7 @@ import type { Place, RejectLog } from './reject-log.js';
 
 /** A write is acknowledged when a majority has it, however long that takes. */
 const SLOW_AFTER_MS = 5_000;
-const SLOW =
-  'Waiting for MongoDB, which has not acknowledged a write for 5 s: does a majority of its members lag?';
+const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW_AFTER_MS / 1_000} s: does a majority of its members lag?`;
 
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {

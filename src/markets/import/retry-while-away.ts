@@ -1,7 +1,6 @@
-import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../common/text.js';
-import { isRetryable } from '../../database/mongo-errors.js';
+import { isAway } from '../../database/mongo-errors.js';
 import type { ImportProgress } from './import-progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
@@ -21,14 +20,4 @@ export async function retryWhileAway<T>(
       await delay(TRY_AGAIN_AFTER_MS);
     }
   }
-}
-
-/** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
-function isAway(error: unknown): boolean {
-  if (isRetryable(error)) return true;
-  if (!(error instanceof MongoError)) return false;
-  if (error.hasErrorLabel('RetryableWriteError')) return true;
-  // A failure of the network in a bulk write has no code.
-  if (error instanceof MongoBulkWriteError) return error.code === undefined;
-  return !(error instanceof MongoServerError);
 }
