@@ -9,23 +9,27 @@ import type { Response } from 'express';
 import type { ApiRequest } from './api-request.js';
 import { notFound, Problem } from './problem.js';
 
-/** Turns every error into problem details. An unforeseen one is logged, and the caller gets a neutral 500. */
+const logger = new Logger('Problem');
+
+/** Turns every error into problem details. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  private readonly logger = new Logger('Problem');
-
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<ApiRequest>();
-    sendProblem(request, http.getResponse<Response>(), this.problemOf(error, request));
+    sendFailure(http.getRequest<ApiRequest>(), http.getResponse<Response>(), error);
   }
+}
 
-  private problemOf(error: unknown, request: ApiRequest): Problem {
-    if (error instanceof Problem) return error;
-    if (error instanceof NotFoundException) return notFound();
-    this.logger.error({ err: error, requestId: request.requestId }, 'Unforeseen failure');
-    return new Problem('internal_error', 'The service failed. Please report the request id.');
-  }
+/** Sends any error as problem details. An unforeseen one is logged, and the caller gets a neutral 500. */
+export function sendFailure(request: ApiRequest, response: Response, error: unknown): void {
+  sendProblem(request, response, problemOf(error, request));
+}
+
+function problemOf(error: unknown, request: ApiRequest): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof NotFoundException) return notFound();
+  logger.error({ err: error, requestId: request.requestId }, 'Unforeseen failure');
+  return new Problem('internal_error', 'The service failed. Please report the request id.');
 }
 
 /** Sends a problem as the whole answer, unless an answer is already under way: then it is cut off. */

@@ -6,8 +6,7 @@ import { RequestLimit } from '../api-keys/request-limit.js';
 import { Config } from '../config.js';
 import type { ApiRequest } from '../http/api-request.js';
 import { API_KEY_HEADER, API_KEY_QUERY, mayHoldKey } from '../http/credentials.js';
-import { Problem } from '../http/problem.js';
-import { sendProblem } from '../http/problem.filter.js';
+import { sendFailure } from '../http/problem.filter.js';
 import { checkProtocol } from '../http/read-request.js';
 import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
@@ -55,26 +54,26 @@ export class FastPath {
     if (!holdsKey) this.known.set(target, { route, scope, query });
   }
 
-  /** @returns whether it was answered; if not, nothing has happened */
+  /** @returns whether it was answered; if not, the request is as it was */
   answer(request: ApiRequest, response: Response): boolean {
     const { target, key: queryKey } = withoutKey(request.url);
     const known = this.known.get(target);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!known || !isRead || request.onAdminPort) return false;
-    const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
-    const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
-    const answer = apiKey && this.cache.recall(known.scope, known.query);
-    if (!answer) return false;
+    const fail = (error: unknown) => sendFailure(request, response, error);
     try {
+      const key = this.onlyKey(queryKey, request.headers[KEY_HEADER]);
+      const apiKey = key === undefined ? undefined : this.verifier.recall(key, request.socket);
+      const answer = apiKey && this.cache.recall(known.scope, known.query);
+      if (!answer) return false;
       checkProtocol(request);
       request.route = known.route;
       request.apiKey = apiKey;
       void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       request.served = { source: 'memory', items: answer.items };
-      sendPage(request, response, answer)?.catch(() => response.destroy());
+      sendPage(request, response, answer)?.catch(fail);
     } catch (error) {
-      if (error instanceof Problem) sendProblem(request, response, error);
-      else response.destroy();
+      fail(error);
     }
     return true;
   }
