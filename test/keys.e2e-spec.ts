@@ -455,15 +455,15 @@ describe('checking a key', () => {
   });
 });
 
-const recheck = (key: string) => service.app.get(KeyVerifier).recheck(keyIdOf(key) ?? '');
+const hasEnded = (key: string) => service.app.get(KeyVerifier).hasEnded(keyIdOf(key) ?? '');
 
 describe('checking again a key that has been let in', () => {
   it('costs one query, however many are checked at a time', async () => {
     const inUse = Array.from({ length: 300 }, generateKey);
     await storedKeys().insertMany(inUse.map(keyRecord));
     const queries = await keyQueriesDuring(async () => {
-      const verdicts = await Promise.all(inUse.map(recheck));
-      expect(new Set(verdicts)).toEqual(new Set([true]));
+      const verdicts = await Promise.all(inUse.map(hasEnded));
+      expect(new Set(verdicts)).toEqual(new Set([false]));
     });
     expect(queries).toBe(1);
   });
@@ -476,15 +476,15 @@ describe('checking again a key that has been let in', () => {
     // Without a word from the change feed the age of the record alone must do.
     jest.spyOn(service.app.get(KeyRecords), 'invalidate').mockReturnValue();
     const key = await newKey();
-    expect(await recheck(key)).toBe(true);
+    expect(await hasEnded(key)).toBe(false);
     await end(keyIdOf(key) ?? '');
     const now = performance.now();
     jest.spyOn(performance, 'now').mockReturnValue(now + 1_000);
-    expect(await recheck(key)).toBe(false);
+    expect(await hasEnded(key)).toBe(true);
   });
 
-  it('is false for one that never was', async () => {
-    expect(await recheck(generateKey())).toBe(false);
+  it('takes one that never was for one that has ended', async () => {
+    expect(await hasEnded(generateKey())).toBe(true);
   });
 });
 
@@ -676,7 +676,7 @@ describe('while MongoDB is away', () => {
     const toldAt = performance.now();
     await mongod.kill(signal);
 
-    expect(await verifier.recheck(keyIdOf(unused) ?? '')).toBeUndefined();
+    expect(await verifier.hasEnded(keyIdOf(unused) ?? '')).toBe(false);
     const unknown = await withHeader(unused, cutOff.url);
     expect(unknown.status).toBe(503);
     expect(unknown.headers.get('Retry-After')).toMatch(/^[1-9]\d*$/);

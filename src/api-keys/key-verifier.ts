@@ -71,14 +71,10 @@ export class KeyVerifier {
     return judge(await this.records.read(key.id), key);
   }
 
-  /** Whether a key that was good is so still; undefined when MongoDB can't tell. */
-  async recheck(id: string): Promise<boolean | undefined> {
-    try {
-      return isActive(await this.records.read(id));
-    } catch {
-      const known = this.records.recall(id);
-      return known && !isActive(known) ? false : undefined;
-    }
+  /** Whether a key that was good is so no longer, as far as can be told. */
+  async hasEnded(id: string): Promise<boolean> {
+    const known = await this.records.read(id).catch(() => this.records.recall(id));
+    return known !== undefined && !isActive(known);
   }
 
   private parse(text: string, socket?: KeyedSocket): PresentedKey | undefined {

@@ -97,13 +97,9 @@ export class Database implements OnApplicationShutdown {
   /** For the server that leaves indexes to `db init`: without them each look-up reads all markets. */
   async warnOfMissingIndexes(): Promise<void> {
     for (const wanted of wantedIndexes(this.connection)) {
-      const isThere = await hasIndex(this.db, wanted).catch(() => true);
-      const { collection, name } = wanted;
-      if (!isThere) {
-        new Logger('DatabaseInit').warn(
-          `The index ${collection}.${name} is missing: "db init" makes it`,
-        );
-      }
+      if (await hasIndex(this.db, wanted).catch(() => true)) continue;
+      const name = `${wanted.collection}.${wanted.name}`;
+      new Logger('DatabaseInit').warn(`The index ${name} is missing: "db init" makes it`);
     }
   }
 

@@ -51,7 +51,7 @@ export function hasImages(options: Document | undefined): boolean {
 }
 
 /** Whether MongoDB says that there is no such collection. */
-export function isNoCollection(error: unknown): boolean {
+function isNoCollection(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
 }
 

@@ -14,15 +14,13 @@ const READ_SHARE = 1.25;
  * too long.
  */
 export class ReadSlots {
-  private free: number;
+  private free = this.slots;
   private averageMs = 0;
   private readonly waiting = new Set<() => void>();
   /** Called for each read that gets no slot. */
   onRefusal: () => void = () => undefined;
 
-  constructor(private readonly slots: number) {
-    this.free = slots;
-  }
+  constructor(private readonly slots: number) {}
 
   get areTaken(): boolean {
     return this.free === 0;

@@ -90,7 +90,7 @@ export class HttpServerAdapter extends ExpressAdapter {
     const server = createServer({ ...SERVER_OPTIONS, ...this.messages });
     // Above a count Node drops headers without an error, a second key among them. The size bounds them already.
     server.maxHeadersCount = 0;
-    server.on('connection', () => this.incoming.admission.connected());
+    server.on('connection', () => this.incoming.admission.slices.connected());
     server.on('request', receive);
     server.on('checkExpectation', (request: ApiRequest, response: Response) => {
       request.hasUnmetExpectation = true;

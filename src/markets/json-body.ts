@@ -46,12 +46,10 @@ export class JsonBody {
   private compressedBytes = 0;
 
   /** In bytes, not compressed. */
-  readonly length: number;
+  readonly length = lengthOf(this.parts);
 
   /** @param parts the body, piece by piece: to copy them together costs more than to send them */
-  constructor(readonly parts: readonly Buffer[]) {
-    this.length = lengthOf(parts);
-  }
+  constructor(readonly parts: readonly Buffer[]) {}
 
   /** The body in one piece. */
   get body(): Buffer {

@@ -1,3 +1,5 @@
+import type { Document } from 'mongodb';
+
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
 type ScopeField = (typeof SCOPE_FIELDS)[number];
@@ -39,10 +41,8 @@ export function scopeKeysOf(market: Readonly<Record<string, unknown>>): string[]
 }
 
 /** Stored markets by the keys of their scopes, in the order given. */
-export function byScopeKey<T extends Readonly<Record<string, unknown>>>(
-  markets: readonly T[],
-): ReadonlyMap<string, readonly T[]> {
-  const byKey = new Map<string, T[]>();
+export function byScopeKey(markets: readonly Document[]): ReadonlyMap<string, readonly Document[]> {
+  const byKey = new Map<string, Document[]>();
   for (const market of markets) {
     for (const key of scopeKeysOf(market)) {
       const own = byKey.get(key);

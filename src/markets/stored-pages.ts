@@ -74,7 +74,7 @@ export class StoredPages {
         cursor: { batchSize: lookups.length * ROWS_MAX + 1 },
         readConcern: { level: 'snapshot', ...after },
       });
-      if (isBefore(cursor.atClusterTime, due)) {
+      if (due && cursor.atClusterTime?.lessThan(due)) {
         attempt.killCursor(cursor);
         this.withoutSnapshotsUntil = now + WITHOUT_SNAPSHOTS_MS;
         return undefined;
@@ -155,8 +155,4 @@ function pageStages({ page, take }: MarketsQuery): (PipelineStage.Skip | Pipelin
 
 function hasOtherFields(market: Document): boolean {
   return Object.keys(market).some((name) => !(name in MARKET_PROJECTION));
-}
-
-function isBefore(time: Timestamp | undefined, due: Timestamp | undefined): boolean {
-  return time !== undefined && due !== undefined && time.lessThan(due);
 }

@@ -39,7 +39,7 @@ export class WatchMetrics {
       ended: (reason) => ended.inc({ reason }),
       written: (changes, waitedMs) => {
         events.inc();
-        conflated.inc(Math.max(0, changes - 1));
+        conflated.inc(changes - 1);
         lag.observe((feed.listeners.lagMs + waitedMs) / 1_000);
       },
     };

@@ -15,22 +15,15 @@ export type RequestListener = (request: ApiRequest, response: Response) => void;
 export class Admission {
   private readonly queue: Parameters<RequestListener>[] = [];
   private readonly inFlight = new Set<ServerResponse>();
-  private readonly queueLimit: QueueLimit;
-  private readonly slices = new TimeSlices(() => this.serveNext());
+  private readonly queueLimit = new QueueLimit(this.limits);
+  readonly slices = new TimeSlices(() => this.serveNext());
   private deadline: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly limits: HttpLimits,
     private readonly serve: RequestListener,
     private readonly refuse: RequestListener,
-  ) {
-    this.queueLimit = new QueueLimit(limits);
-  }
-
-  /** To be called for each new connection: more may wait to be accepted. */
-  connected(): void {
-    this.slices.connected();
-  }
+  ) {}
 
   /** @param request its `startedAt` is when it began to wait */
   admit(request: ApiRequest, response: Response): void {

@@ -25,12 +25,12 @@ interface MadeAnswer {
 
 /** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
-  readonly key: string;
+  readonly key = scopeKey(this.scope);
   /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, MadeAnswer>();
   private readonly groups = new Map<string, Buffer>();
-  private marketsBytes: number;
+  private marketsBytes = this.markets.reduce((sum, { bytes }) => sum + bytes, 0);
 
   /**
    * @param asOf the cluster time of the state that it was made from
@@ -40,10 +40,7 @@ export class CachedScope {
     readonly scope: Scope,
     readonly asOf: Timestamp,
     private readonly markets: CachedMarket[],
-  ) {
-    this.key = scopeKey(scope);
-    this.marketsBytes = markets.reduce((sum, { bytes }) => sum + bytes, 0);
-  }
+  ) {}
 
   get bytes(): number {
     let bytes = SCOPE_BYTES + KEY_CHARACTER_BYTES * this.key.length + this.marketsBytes;

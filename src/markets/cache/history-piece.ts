@@ -11,12 +11,10 @@ const SCOPE_BYTES = 300;
 /** A part of the history, dropped as a whole: for each scope the markets that changed, and when each did last. */
 export class HistoryPiece {
   private readonly scopes = new Map<string, { ids: Map<string, Timestamp>; newest: Timestamp }>();
-  newest: Timestamp;
+  newest = this.first;
   bytes = 0;
 
-  constructor(private readonly first: Timestamp) {
-    this.newest = first;
-  }
+  constructor(private readonly first: Timestamp) {}
 
   isFullAt(clusterTime: Timestamp): boolean {
     return this.bytes > BYTES_MAX || clusterTime.t - this.first.t > SECONDS_MAX;

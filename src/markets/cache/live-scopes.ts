@@ -101,12 +101,8 @@ export class LiveScopes implements ChangeListener {
   /** The scopes that hold the market, and those that it belongs to now. */
   private concerned(change: MarketChange): Set<CachedScope> {
     if (change.concernsAll) return new Set(this.scopes.values());
-    const scopes = new Set(this.holders.of(change.marketKey));
-    for (const key of change.scopeKeys) {
-      const scope = this.scopes.get(key);
-      if (scope) scopes.add(scope);
-    }
-    return scopes;
+    const now = change.scopeKeys.flatMap((key) => this.scopes.get(key) ?? []);
+    return new Set([...this.holders.of(change.marketKey), ...now]);
   }
 
   private lose(scope: CachedScope): void {

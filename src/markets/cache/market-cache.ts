@@ -23,9 +23,14 @@ const GROWN_BYTES = 16 * 1024;
 export class MarketCache implements ScopeOwner {
   private readonly logger = new Logger(MarketCache.name);
   /** By key, the bytes that a scope had when it was weighed. */
-  private readonly kept: LRUCache<string, number>;
+  private readonly kept = new LRUCache<string, number>({
+    // 0 would mean that there is no bound.
+    maxSize: Math.max(1, this.config.cacheMaxMb * 1024 * 1024),
+    sizeCalculation: (bytes) => bytes,
+    disposeAfter: (_bytes, key) => this.live.release(key),
+  });
   private readonly loads = new Map<string, Promise<void>>();
-  private readonly candidates: LoadCandidates;
+  private readonly candidates = new LoadCandidates(this.config.cacheMaxMb);
 
   constructor(
     private readonly live: LiveScopes,
@@ -33,14 +38,6 @@ export class MarketCache implements ScopeOwner {
     private readonly feed: ChangeFeed,
     private readonly config: Config,
   ) {
-    const { cacheMaxMb } = config;
-    this.candidates = new LoadCandidates(cacheMaxMb);
-    this.kept = new LRUCache({
-      // 0 would mean that there is no bound.
-      maxSize: Math.max(1, cacheMaxMb * 1024 * 1024),
-      sizeCalculation: (bytes) => bytes,
-      disposeAfter: (_bytes, key) => live.release(key),
-    });
     live.addOwner(this);
   }
 

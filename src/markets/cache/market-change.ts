@@ -7,25 +7,20 @@ import { keyOfId } from './id-order.js';
 
 /** A change of one document in terms of markets and scopes. The market is made once for all scopes that need it. */
 export class MarketChange {
-  readonly marketKey: string;
+  readonly marketKey = keyOfId(this.change.id);
   /** The scopes that the market is in now, as far as the change tells. */
-  readonly scopeKeys: readonly string[];
+  readonly scopeKeys = keysAfter(this.change);
   /** The scopes that the market was in before; undefined where nobody knows. */
-  readonly scopeKeysBefore: readonly string[] | undefined;
+  readonly scopeKeysBefore = this.change.before && scopeKeysOf(this.change.before);
   /** Whether it may concern any scope, since it does not tell which. */
-  readonly concernsAll: boolean;
+  readonly concernsAll =
+    this.change.kind === 'altered' && Object.keys(this.change.fields).some(isInsideScopeField);
   private made: CachedMarket | undefined;
 
   constructor(
     private readonly change: DocumentChange,
     readonly clusterTime: Timestamp,
-  ) {
-    this.marketKey = keyOfId(change.id);
-    this.scopeKeys = keysAfter(change);
-    this.scopeKeysBefore = change.before && scopeKeysOf(change.before);
-    this.concernsAll =
-      change.kind === 'altered' && Object.keys(change.fields).some(isInsideScopeField);
-  }
+  ) {}
 
   /**
    * Brings a scope up to this change, if it concerns it.

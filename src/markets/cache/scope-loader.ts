@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { Document } from 'mongodb';
 import { setImmediate } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
@@ -95,7 +94,7 @@ export class ScopeLoader implements ChangeListener {
         asOf: cursor.atClusterTime ?? afterClusterTime,
         // Without a collection there is no time of the snapshot, and nothing to be found.
         missingAt: cursor.atClusterTime ? undefined : operationTime,
-        documents: byScopeKey<Document>(documents),
+        documents: byScopeKey(documents),
         isWhole: !isCut && documents.length < command.limit,
       };
     });

@@ -3,9 +3,9 @@ import { printable } from '../../common/text.js';
 import { BatchTally, type ImportEntry, type MarketEntries } from './batch-tally.js';
 import { groupBy } from './group-by.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
+import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 import { bulkWrite, findStored, insertIfMissing, updateOf } from './stored-markets.js';
 
-const DOCUMENT_LIMIT_BYTES = 16 * 1024 * 1024;
 /** BSON takes at most twice the bytes of JSON, so that a shorter record fits into one command twice. */
 const LARGE_BYTES = 2 * 1024 * 1024;
 const DUPLICATE_KEY = 11_000;
@@ -93,7 +93,7 @@ function isLarge({ entries }: MarketEntries): boolean {
 
 function isTooLarge(market: MarketWrite): boolean {
   if (!isLarge(market)) return false;
-  return BSON.calculateObjectSize(insertIfMissing(market.document)) >= DOCUMENT_LIMIT_BYTES;
+  return BSON.calculateObjectSize(insertIfMissing(market.document)) >= DOCUMENT_BYTES_MAX;
 }
 
 function refusalOf({ errmsg, code }: WriteError): string {

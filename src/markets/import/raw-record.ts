@@ -1,11 +1,11 @@
-/** The longest record that is read: MongoDB's own limit for a document. */
-export const RECORD_BYTES_MAX = 16 * 1024 * 1024;
+/** The largest document that MongoDB takes, and the longest record that is read. */
+export const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** One record as it stands in a file. */
 export interface RawRecord {
   /** The line on which it starts, from 1. */
   readonly line: number;
-  /** Undefined when it is longer than RECORD_BYTES_MAX. */
+  /** Undefined when it is longer than DOCUMENT_BYTES_MAX. */
   readonly bytes: Buffer | undefined;
 }
 
@@ -25,7 +25,7 @@ export class Gatherer {
 
   add(part: Buffer): void {
     this.size += part.length;
-    if (this.size > RECORD_BYTES_MAX) this.parts = [];
+    if (this.size > DOCUMENT_BYTES_MAX) this.parts = [];
     else if (part.length > 0) this.parts.push(part);
   }
 
@@ -33,7 +33,7 @@ export class Gatherer {
     const { parts, size } = this;
     this.parts = [];
     this.size = 0;
-    if (size > RECORD_BYTES_MAX) return undefined;
+    if (size > DOCUMENT_BYTES_MAX) return undefined;
     return parts.length === 1 ? parts[0] : Buffer.concat(parts, size);
   }
 }

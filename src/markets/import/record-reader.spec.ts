@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { parseRecord, readRecords } from './record-reader.js';
-import { InputFault, RECORD_BYTES_MAX } from './raw-record.js';
+import { InputFault, DOCUMENT_BYTES_MAX } from './raw-record.js';
 
 interface Reading {
   /** `line: text` of each record. */
@@ -148,7 +148,7 @@ describe('readRecords', () => {
   });
 
   it('forgets records beyond the limit, and goes on', async () => {
-    const long = `"${'x'.repeat(RECORD_BYTES_MAX - 1)}"`;
+    const long = `"${'x'.repeat(DOCUMENT_BYTES_MAX - 1)}"`;
     const longest = long.replace('x', '');
     const size = 1024 * 1024;
     const lines = await read(`1\n${long}\n${longest}\n2`, size);

@@ -4,7 +4,7 @@ import { readByHead, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
-import { InputFault, isSpace, LF, RECORD_BYTES_MAX, type RawRecord } from './raw-record.js';
+import { InputFault, isSpace, LF, DOCUMENT_BYTES_MAX, type RawRecord } from './raw-record.js';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
@@ -36,7 +36,7 @@ export async function* readRecords(input: Chunks): AsyncGenerator<RawRecord> {
 
 /** Decodes strictly: what is not UTF-8 is refused, never replaced. */
 export function parseRecord(bytes: Buffer | undefined) {
-  if (!bytes) return { fault: `is longer than ${RECORD_BYTES_MAX / 1024 / 1024} MiB` };
+  if (!bytes) return { fault: `is longer than ${DOCUMENT_BYTES_MAX / 1024 / 1024} MiB` };
   if (!isUtf8(bytes)) return { fault: 'is not valid UTF-8' };
   try {
     return { value: JSON.parse(bytes.toString()) as unknown };

@@ -1,4 +1,4 @@
-import { elapsedMs, type Moment } from '../../common/moment.js';
+import { elapsedMs } from '../../common/moment.js';
 import { cutUnread } from '../../http/connections.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents, type EndReason, type StreamEnd } from './stream-events.js';
@@ -7,9 +7,9 @@ import type { ScopeWatcher } from './watched-scope.js';
 
 /** One client's stream, from its first event to its last. */
 export class MarketStream implements ScopeWatcher {
-  private readonly progress: StreamProgress;
+  private readonly progress = new StreamProgress(this.options, this.context);
   private readonly endsAt: number;
-  private provenAt: Moment;
+  private provenAt = this.context.feed.provenAt;
   private mayHaveGrown = false;
   private pumpSoon: NodeJS.Immediate | undefined;
   reason: StreamEnd | undefined;
@@ -21,8 +21,6 @@ export class MarketStream implements ScopeWatcher {
   ) {
     const { livesMs, livesVary } = context.times;
     this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
-    this.provenAt = context.feed.provenAt;
-    this.progress = new StreamProgress(options, context);
   }
 
   get events(): number {

@@ -26,7 +26,10 @@ const HEADERS = headerList({
 @Injectable()
 export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   private readonly streams = new Set<MarketStream>();
-  private readonly timers: NodeJS.Timeout[];
+  private readonly timers = [
+    setInterval(() => this.tick(), this.times.tickMs).unref(),
+    setInterval(() => this.checkKeys(), this.times.checkKeysEveryMs).unref(),
+  ];
   isDraining = false;
   observer: StreamObserver | undefined;
 
@@ -39,12 +42,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     private readonly keys: KeyVerifier,
     private readonly config: Config,
     private readonly unsent: UnsentAnswers,
-  ) {
-    this.timers = [
-      setInterval(() => this.tick(), times.tickMs).unref(),
-      setInterval(() => this.checkKeys(), times.checkKeysEveryMs).unref(),
-    ];
-  }
+  ) {}
 
   get count(): number {
     return this.streams.size;
@@ -135,7 +133,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
 
   /** A key that can't be checked at the moment ends no stream. */
   private async checkKey(id: string): Promise<void> {
-    if ((await this.keys.recheck(id)) !== false) return;
+    if (!(await this.keys.hasEnded(id))) return;
     for (const stream of this.ofKey(id)) stream.end('key');
   }
 }

@@ -10,7 +10,7 @@ export interface ScopeWatcher {
 
 /** A scope that is streamed, or was asked for a short time ago. */
 export class WatchedScope {
-  readonly key: string;
+  readonly key = scopeKey(this.scope);
   readonly watchers = new Set<ScopeWatcher>();
   /** What it takes in memory; 0 while it has to be loaded (again). */
   bytes = 0;
@@ -19,9 +19,7 @@ export class WatchedScope {
   retryAt = 0;
   retryMs = 0;
 
-  constructor(readonly scope: Scope) {
-    this.key = scopeKey(scope);
-  }
+  constructor(readonly scope: Scope) {}
 
   markNew(): void {
     for (const watcher of this.watchers) watcher.markNew();
