@@ -10,7 +10,7 @@ import { isAway, whyNotConnected } from './database/mongo-errors.js';
 import type { EmbeddedMongo } from './embedded-mongod/embedded.js';
 import { Market, MarketSchema } from './markets/market.schema.js';
 
-/** No caller waits for a command as for an answer: an operator may be far away, or the machine slow. */
+/** A command may wait longer than a request: its operator may be far from MongoDB, or the machine slow. */
 const CONNECTION_OPTIONS = { minPoolSize: 0, waitQueueTimeoutMS: 5_000 };
 
 /**

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** How long a command may take to end after a signal; then it is abandoned. Milliseconds. */
 const GRACE_MS = 5_000;
 
-/** Aborted by the first SIGINT or SIGTERM; the second ends the process, as does a command that can't end. */
+/** Aborted by the first SIGINT or SIGTERM. The second ends the process, as does time if the command goes on. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

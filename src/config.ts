@@ -37,7 +37,7 @@ export class Config {
   /** MongoDB connection string. Unset: the embedded MongoDB (never with NODE_ENV=production). */
   @Env('MONGODB_URI', mongodbUri) readonly mongodbUri: string | undefined = undefined;
 
-  /** Whether `mongodbUri` is that of the embedded MongoDB. No setting: whoever opens that sets it. */
+  /** Whether `mongodbUri` is that of the embedded MongoDB. Not a setting: the server sets it when it opens that. */
   readonly isEmbedded: boolean = false;
 
   /** Where the embedded MongoDB keeps its data. */

@@ -3,7 +3,7 @@
  * little that it can be run every few seconds.
  */
 import { environment } from './common/env-file.js';
-import { faultOf } from './health/probe.js';
+import { probeFault } from './health/probe.js';
 
 // Not by loadConfig(), which loads MongoDB's driver. The server has checked these settings already.
 const { ADMIN_PORT, PORT, HOST } = environment();
@@ -12,6 +12,6 @@ const { ADMIN_PORT, PORT, HOST } = environment();
 const probe = process.argv[2] ?? 'live';
 
 const address = { host: HOST || '0.0.0.0', port: Number(ADMIN_PORT || PORT || 3000) };
-const fault = await faultOf(probe, address);
+const fault = await probeFault(probe, address);
 if (fault) process.stderr.write(`${fault}\n`);
 process.exit(fault ? 1 : 0);

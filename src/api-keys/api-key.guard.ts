@@ -45,13 +45,13 @@ export class ApiKeyGuard implements CanActivate {
     }
     const [key] = this.config.authAllowQueryKey ? [...inQuery, ...inHeader] : inHeader;
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
-    const apiKey = await this.callerOf(request, key);
+    const apiKey = await this.verify(request, key);
     const cost = this.reflector.get(RequestCost, context.getHandler())?.(request);
     await this.limit.take(Object.assign(request, { apiKey }), cost);
     return true;
   }
 
-  private async callerOf(request: ApiRequest, key: string): Promise<Caller> {
+  private async verify(request: ApiRequest, key: string): Promise<Caller> {
     const client = clientNetwork(request.ip);
     const limit = this.config.authFailuresPerMinute;
     const used = this.failures.used(client);

@@ -2,7 +2,7 @@ import { formatTable } from '../common/command.js';
 import { printable } from '../common/text.js';
 import { callerOf, isDate, stateOf, type StoredApiKey } from './stored-api-key.js';
 
-/** A record for people. Others may have written it: what can't be understood is left out. */
+/** A record as commands show it. Others may have written it: what can't be understood is null, a name empty. */
 export function shownKey(record: StoredApiKey) {
   const { id, name, rateLimit, streams } = callerOf(record);
   return {

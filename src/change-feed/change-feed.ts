@@ -142,7 +142,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         this.blindBecause = undefined;
         this.lastFailure = '';
         this.lastBatchAt = performance.now();
-        // A client that was closed connects again for the next command.
+        // The client may have connected only after the end had begun: then nothing has closed it.
         if (this.ended.signal.aborted) return;
       }
     } finally {

@@ -18,7 +18,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
   private held: CommitEvents | undefined;
-  /** The size of its events without the first, which MongoDB bounds; most commits have no other. */
+  /** The bytes of its events but the first: MongoDB bounds the size of one, and most commits have one. */
   private bytes = 0;
 
   /** The cluster time of a commit that may not be whole yet. */

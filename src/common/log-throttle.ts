@@ -1,4 +1,4 @@
-/** Two lines about the same come this far apart. Milliseconds. */
+/** Two lines about the same thing are at least this far apart. Milliseconds. */
 const INTERVAL_MS = 1_000;
 
 /** Bounds the log lines about something that may happen with every request. */

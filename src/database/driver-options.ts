@@ -25,8 +25,8 @@ export const DRIVER_OPTIONS = {
   minHeartbeatFrequencyMS: 500,
   connectTimeoutMS: 1_000,
   serverSelectionTimeoutMS: 1_000,
-  // No read waits for another's connection, since reads have slots; only for one that is being opened, which with TLS
-  // and a password takes six round trips.
+  // Reads have slots, so hardly one waits for the connection of another; it may wait for one that is being opened,
+  // which with TLS and a password takes six round trips.
   waitQueueTimeoutMS: 1_500,
   ...DECODING,
 } as const satisfies MongoClientOptions;

@@ -1,6 +1,6 @@
 import { Long, type Db, type Document, type ReadPreference } from 'mongodb';
 
-/** Nobody waits for it, but it must not hold a connection for long. Milliseconds. */
+/** A kill that is not answered by then is given up, so that it holds no connection. Milliseconds. */
 const KILL_CURSOR_WITHIN_MS = 1_000;
 
 /** A cursor as a reply tells it: the driver's own costs a quarter of a short read. */

@@ -31,7 +31,7 @@ export class Topology {
   /** When a primary was known last, if only by its name. */
   private lastNamedAt = performance.now();
   private readonly events = new EventEmitter().setMaxListeners(0);
-  /** Whether MongoDB let us in, and read, when it was asked last: monitors need no login. */
+  /** Whether MongoDB let us in, and read, when last asked. Monitors can't tell, since they need no login. */
   mayRead = false;
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */

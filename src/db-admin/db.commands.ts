@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { formatTable, type CommandContext, type RunCommand } from '../common/command.js';
 import { printable } from '../common/text.js';
-import type { NewestChange } from './newest-change.js';
+import type { NewestInOplog } from './newest-change.js';
 import type { DatabaseStatus } from './status.js';
 
 const REASON_LENGTH_MAX = 500;
@@ -64,7 +64,7 @@ function statusText(result: DatabaseStatus): string {
   ].join('\n\n');
 }
 
-function newestChangeText(newest: NewestChange | null): string {
+function newestChangeText(newest: NewestInOplog | null): string {
   if (!newest) return 'unknown';
   if (newest.at === null) return `none in the oplog of the last ${newest.searchedSeconds} s`;
   return `${newest.at}, ${newest.ageSeconds} s ago`;

@@ -5,7 +5,7 @@ import { changeOf } from '../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
 
 /** The newest change of a collection, as far as the oplog tells. */
-export interface NewestChange {
+export interface NewestInOplog {
   /** When it was made, by MongoDB's clock; null if none was found. */
   readonly at: string | null;
   /** By the clock of this machine. */
@@ -31,7 +31,7 @@ const BEFORE_OPLOG = new Set<unknown>([286, 136]);
  * no index on a time is needed.
  * @throws MongoServerError where there are no change streams, with the reason
  */
-export async function newestChange(db: Db, collection: string): Promise<NewestChange> {
+export async function newestChange(db: Db, collection: string): Promise<NewestInOplog> {
   // Absent on a standalone server.
   const { operationTime: upTo } = await db.command({ ping: 1 });
   // An oplog can be long. A search that is abandoned ends with the connection.

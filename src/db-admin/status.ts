@@ -5,7 +5,7 @@ import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { collectionOptions, hasImages, hasIndex } from '../database/init.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
-import { newestChange, type NewestChange } from './newest-change.js';
+import { newestChange, type NewestInOplog } from './newest-change.js';
 
 /** Commands go to the primary, and there may be none. */
 const OF_ANY_MEMBER = { readPreference: 'primaryPreferred' } as const;
@@ -58,7 +58,7 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
 
 /** Follows changes of markets for a moment: only that shows whether both topology and privileges allow it. */
 async function changeFeedStatus(db: Db) {
-  let newest: NewestChange | null = null;
+  let newest: NewestInOplog | null = null;
   try {
     newest = await newestChange(db, MARKETS);
     await refuseMongos(db);

@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { problemContent, textHeader } from '../http/api-problems.decorator.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
-import { PARSER_STATUSES, refusedByParser } from '../http/problem.js';
+import { PROTOCOL_STATUSES, refusedByProtocol } from '../http/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
@@ -32,8 +32,8 @@ export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
     if (!operation) continue;
     operation.security ??= [];
     operation.parameters?.sort((one, other) => Number(isInPath(other)) - Number(isInPath(one)));
-    for (const status of PARSER_STATUSES) {
-      const problem = refusedByParser(status);
+    for (const status of PROTOCOL_STATUSES) {
+      const problem = refusedByProtocol(status);
       operation.responses[status] = {
         description: `\`invalid_request\`: ${problem.detail}`,
         content: problemContent([problem]),

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 2_500;
  * @param host the address that the server listens on; to 0.0.0.0 and :: the system connects by loopback
  * @returns what is wrong, or nothing
  */
-export function faultOf(
+export function probeFault(
   probe: string,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string | undefined> {

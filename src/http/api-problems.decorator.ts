@@ -19,7 +19,7 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof
   503: { 'Retry-After': header('Seconds to wait.') },
 };
 
-/** Documents the problems that a route can answer with, beside those of every route: one response for each status. */
+/** Documents the problems that a route can answer with, those of every route among them: one response a status. */
 export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
   const codes: ProblemCode[] = ['invalid_request', 'method_not_allowed', ...more];
   const statuses = [...new Set(codes.map((code) => PROBLEMS[code].status))];

@@ -34,7 +34,7 @@ export class IncomingRequests {
   readonly admission = new Admission(
     this.options.limits,
     (...admitted) => this.begin(...admitted),
-    (...late) => this.refuse(...late),
+    (...refused) => this.refuse(...refused),
   );
 
   /** @param serve answers what is let in */

@@ -11,7 +11,7 @@ const RETRY_AFTER = { 'Retry-After': '1' };
 interface ProblemOptions {
   readonly errors?: readonly RequestFault[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Another status under the same code: those of `PARSER_DETAILS`. */
+  /** Another status under the same code: those of `PROTOCOL_DETAILS`. */
   readonly status?: number;
 }
 
@@ -69,17 +69,17 @@ export function overloaded(): Problem {
 }
 
 /** What is refused before a route is looked for, by status. */
-const PARSER_DETAILS = {
+const PROTOCOL_DETAILS = {
   408: 'The request did not arrive in time.',
   413: 'The chunk extensions are too large.',
   417: 'Expectations other than 100-continue cannot be met.',
   431: 'The request line and headers exceed 16 KiB.',
 } as const;
 
-type ParserStatus = keyof typeof PARSER_DETAILS;
+type ProtocolStatus = keyof typeof PROTOCOL_DETAILS;
 
-export const PARSER_STATUSES = Object.keys(PARSER_DETAILS).map(Number) as ParserStatus[];
+export const PROTOCOL_STATUSES = Object.keys(PROTOCOL_DETAILS).map(Number) as ProtocolStatus[];
 
-export function refusedByParser(status: ParserStatus, options?: ProblemOptions): Problem {
-  return new Problem('invalid_request', PARSER_DETAILS[status], { ...options, status });
+export function refusedByProtocol(status: ProtocolStatus, options?: ProblemOptions): Problem {
+  return new Problem('invalid_request', PROTOCOL_DETAILS[status], { ...options, status });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
 import { mayHoldKey } from './credentials.js';
-import { Problem, refusedByParser } from './problem.js';
+import { Problem, refusedByProtocol } from './problem.js';
 import { readQuery, routablePath } from './raw-query.js';
 
 /** A client's own request id is kept if it looks like this and holds no key. */
@@ -48,5 +48,5 @@ export function checkProtocol(request: ApiRequest): void {
       errors: [{ in: 'header', name: 'Host', detail: 'must be one host, given exactly once' }],
     });
   }
-  if (request.hasUnmetExpectation) throw refusedByParser(417, CLOSES);
+  if (request.hasUnmetExpectation) throw refusedByProtocol(417, CLOSES);
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { PassThrough } from 'node:stream';
 import type { HttpSocket } from './connections.js';
-import { refusedByParser } from './problem.js';
+import { refusedByProtocol } from './problem.js';
 import { SocketRefusals } from './socket-refusal.js';
 
 beforeEach(() => {
@@ -15,7 +15,7 @@ afterEach(() => {
 it('cuts off who goes on sending after a refusal, once it can have been read', () => {
   const refusals = new SocketRefusals({ closed: () => undefined, refused: () => undefined });
   const socket = new PassThrough();
-  refusals.refuse(socket as unknown as HttpSocket, refusedByParser(431));
+  refusals.refuse(socket as unknown as HttpSocket, refusedByProtocol(431));
   jest.advanceTimersByTime(900);
   expect(socket.destroyed).toBe(false);
   jest.advanceTimersByTime(200);

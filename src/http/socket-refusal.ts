@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { HttpSocket } from './connections.js';
 import type { RequestObserver } from './incoming-requests.js';
-import { Problem, refusedByParser } from './problem.js';
+import { Problem, refusedByProtocol } from './problem.js';
 import { DATA_HEADERS } from './response-headers.js';
 
 /** A refused client that is still sending is cut off after this. Milliseconds. */
@@ -12,7 +12,7 @@ const LINGER_MS = 1_000;
 const LATE_AT_A_TIME = 10;
 
 /** Made once, since making it takes longer than sending it. */
-const TIMED_OUT = refusedByParser(408);
+const TIMED_OUT = refusedByProtocol(408);
 
 /** Refuses where Node gives us a socket but no response object: writes the answer on the socket and closes it. */
 export class SocketRefusals {
@@ -40,7 +40,7 @@ export class SocketRefusals {
     if (this.late.length > 0) setImmediate(this.refuseLate);
   };
 
-  /** Whether this is the request that could not be read, and has its answer: those before it were read to their end. */
+  /** Whether this request could not be read, and was refused for that: those before it on the socket are complete. */
   refuses({ complete, socket }: IncomingMessage): boolean {
     return !complete && this.refused.has(socket);
   }
@@ -76,8 +76,8 @@ export class SocketRefusals {
 
 /** @param code of Node's HTTP parser */
 function problemOf(code = ''): Problem {
-  if (code === 'HPE_HEADER_OVERFLOW') return refusedByParser(431);
-  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return refusedByParser(413);
+  if (code === 'HPE_HEADER_OVERFLOW') return refusedByProtocol(431);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return refusedByProtocol(413);
   return new Problem('invalid_request', 'The request is not valid HTTP/1.1.');
 }
 

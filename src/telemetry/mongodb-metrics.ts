@@ -6,7 +6,7 @@ import { Metrics } from './metrics.js';
 /** Seconds. */
 const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
-/** A MongoDB that lets us in, but can't be read by then, is told of, though it never could. Milliseconds. */
+/** So long after MongoDB first let us in, a warning says that it can't be read, if it never could. Milliseconds. */
 const READABLE_WITHIN_MS = 2_000;
 
 /**
@@ -21,7 +21,7 @@ export class MongodbMetrics {
   private readonly inUse = new Map<string, () => void>();
   private waiting = 0;
   private clients = 0;
-  /** Undefined until something was told of it. */
+  /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
   private wasUp: boolean | undefined;
   private readonly created = this.metrics.counter(
     'mongodb_pool_connections_created_total',

@@ -67,7 +67,7 @@ export class RequestLog implements RequestObserver {
   }
 }
 
-/** Whether it is one of too many to serve in time. A stream with a good key is refused for what is open already. */
+/** Whether the service was too busy for it. A stream with a good key is nearly always refused for what is open. */
 function isShed({ code, keyId, route }: RequestOutcome): boolean {
   return code === 'overloaded' && !(keyId && route === STREAM_PATH);
 }

@@ -2,7 +2,7 @@ import { ID_RULE, isId } from '../../http/input/id-rule.js';
 import type { StoredFieldRule } from '../stored-field.decorator.js';
 
 /** What is wrong with the value that a record gives a field; nothing if it is right. */
-export function faultOf(
+export function fieldFault(
   { kind, optional, values }: StoredFieldRule,
   value: unknown,
 ): string | undefined {

@@ -12,7 +12,7 @@ import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 
-/** A write is acknowledged when a majority has it, however long that takes. */
+/** So long after a write began, the user is told that it waits for a majority of the members. Milliseconds. */
 const SLOW_AFTER_MS = 5_000;
 const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW_AFTER_MS / 1_000} s: does a majority of its members lag?`;
 

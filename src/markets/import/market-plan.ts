@@ -38,13 +38,13 @@ export function planMarket(
   const states = [stored, ...records].map((state) => state && contentOf(state, contentFields));
   const content = states.at(-1);
   if (isDeepStrictEqual(content, states[0])) return undefined;
-  const changes = records.filter(
+  const changed = records.filter(
     (_record, index) => !isDeepStrictEqual(states[index + 1], states[index]),
   );
-  const updatedAt = changes.at(-1)?.updatedAt ?? now;
-  const createdAt = changes.findLast((change) => change.createdAt)?.createdAt;
+  const updatedAt = changed.at(-1)?.updatedAt ?? now;
+  const createdAt = changed.findLast((record) => record.createdAt)?.createdAt;
   return {
-    changes: changes.length,
+    changes: changed.length,
     fields: { ...content, ...(createdAt && { createdAt }), updatedAt },
     document: { ...content, createdAt: createdAt ?? now, updatedAt },
   };

@@ -1,7 +1,7 @@
 import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { isDocument } from '../market-view.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
-import { faultOf } from './field-faults.js';
+import { fieldFault } from './field-faults.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -51,7 +51,7 @@ function* faultsOf(type: new () => object, value: unknown, path: string): Iterab
 }
 
 function* faultsOfField(rule: StoredFieldRule, value: unknown, field: string): Iterable<Fault> {
-  const reason = faultOf(rule, value);
+  const reason = fieldFault(rule, value);
   if (reason !== undefined) yield { field, reason };
   if (!rule.of || !Array.isArray(value)) return;
   for (const [index, item] of value.entries()) yield* faultsOf(rule.of, item, `${field}[${index}]`);

@@ -75,8 +75,8 @@ export class MarketStream implements ScopeWatcher {
     this.markEnded(reason);
   }
 
-  /** To be called when the last event is written, or the connection is gone. */
-  markEnded(reason: StreamEnd): void {
+  /** When the last event is written, or the connection is gone. */
+  private markEnded(reason: StreamEnd): void {
     if (this.reason !== undefined) return;
     this.reason = reason;
     this.progress.stop();

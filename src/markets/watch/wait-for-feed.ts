@@ -39,9 +39,9 @@ export async function waitForFeed(
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isTimeUp = question.waitMs < 0;
     if (isBehind && (isTimeUp || now - currentSince > AHEAD_MAX_MS)) throw replicaBehind();
-    // With a position to reach, a feed that is late is waited for as long as the request has time.
     const isResuming = isStarting || (question.since && status.lateBecause !== 'majority_lags');
     const longestMs = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
+    // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
     const isTooLong = now - startedAt > longestMs && (isStarting || !isBehind);
     if (isTimeUp || isTooLong) return changesUnavailable('blind');
     await delay(CHECK_EVERY_MS);

@@ -38,7 +38,7 @@ const UNAVAILABLE = {
   blind: 'MongoDB tells no changes at present',
   outdated: 'Some markets change faster than they can be read',
   unordered:
-    'Some ids, of those asked for or of the markets found, are of a kind that can’t be streamed',
+    'Some ids, of those asked for or of the markets found, are of a kind that cannot be streamed',
 };
 
 export function changesUnavailable(why: keyof typeof UNAVAILABLE): Problem {
