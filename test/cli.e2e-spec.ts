@@ -174,12 +174,20 @@ describe('the command line', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('fails where its result can not be written', async () => {
+  it.each([
+    ['can not be written', 'markets db status >/dev/full', 'ENOSPC'],
+    [
+      'is cut',
+      // A file that may grow by a few bytes.
+      'file=$(mktemp); exec 3>$file; rm $file; head -c 1000 /dev/zero >&3; ulimit -f 1; markets db status >&3',
+      'EFBIG',
+    ],
+  ])('fails where its result %s', async (_how, line, error) => {
     const env = { MONGODB_URI: testDatabaseUri() };
-    const { code, stderr } = await runShell('markets db status >/dev/full', { env });
+    const { code, stderr } = await runShell(line, { env });
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: "error: stdout can't be written: ENOSPC\n",
+      stderr: `error: stdout can't be written: ${error}\n`,
     });
   });
 });
