@@ -744,6 +744,12 @@ it('characters of several bytes may come in pieces', async () => {
   expect(events).toMatchObject([{ data: '"Höhe ⚽"' }]);
 });
 
+it('events may come as any program writes them: with carriage returns, and data on several lines', async () => {
+  const text = 'event: current\r\ndata: {\r\ndata: }\r\n\r\n';
+  const { value } = await readEvents(byteByByte(text)).next();
+  expect(value).toMatchObject({ event: 'current', data: '{\n}' });
+});
+
 it('an event without an id has none, whatever came before it', async () => {
   const ids: unknown[] = [];
   for await (const { id } of readEvents(byteByByte('id: c\ndata: 1\n\ndata: 2\n\n'))) ids.push(id);

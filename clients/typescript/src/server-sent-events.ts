@@ -30,10 +30,10 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest: string[] = [];
   for await (const chunk of body) {
-    const parts = decoder.decode(chunk, { stream: true }).split(/\r?\n/);
+    const parts = decoder.decode(chunk, { stream: true }).split('\n');
     const last = parts.pop() ?? '';
     for (const part of parts) {
-      yield [...rest, part].join('');
+      yield [...rest, part].join('').replace(/\r$/, '');
       rest = [];
     }
     rest.push(last);
