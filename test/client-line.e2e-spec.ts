@@ -70,7 +70,7 @@ function eventsOf(answer: Response) {
 const clientOf = (fetch: typeof globalThis.fetch) =>
   new MarketsClient({ baseUrl: 'http://a', apiKey: 'k', fetch });
 
-it.each(['localhost:3000', 'ftp://a', 'a', 'http://u:p@a', 'http://a?b'])(
+it.each(['localhost:3000', 'ftp://a', 'a', 'http://u@a', 'http://:p@a', 'http://a?b'])(
   'a client for %s is refused at once',
   (baseUrl) => {
     expect(() => new MarketsClient({ baseUrl, apiKey: 'k' })).toThrow(/^baseUrl must be /);
@@ -343,6 +343,7 @@ describe('a watch', () => {
     const pauses = triedAt.slice(1).map((at, index) => at - (triedAt[index] ?? 0) - 1_000);
     expect(pauses.length).toBeGreaterThan(30);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
+    expect(new Set(pauses).size).toBeGreaterThan(10);
   });
 
   it('streams again soon after a line was dead, though it had to ask before', async () => {
@@ -444,6 +445,8 @@ describe('a watch', () => {
     await jest.advanceTimersByTimeAsync(0);
     expect(jest.getTimerCount()).toBe(0);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(watch.failure).toBeUndefined();
+    expect(await watch[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
   });
 
   it('is late when the service says so, and comes back after an end no sooner than it says', async () => {
@@ -676,7 +679,24 @@ describe('all markets', () => {
 describe('a wait', () => {
   it('is never shorter than the service asks, however long that is', async () => {
     const problem = await refused('rate_limited', { 'Retry-After': '60' });
-    expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(60_000);
+    const waits = Array.from({ length: 5 }, () => waitMs(problem, 0));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000);
+    // All who were refused together do not come back together.
+    expect(new Set(waits).size).toBe(waits.length);
+  });
+
+  it('is as long as where the service asks for none, though what it asks for can not be read', async () => {
+    const problem = await refused('rate_limited', { 'Retry-After': 'soon' });
+    expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(250);
+  });
+
+  it('that is ended has no timer left, which would keep a process alive', async () => {
+    jest.useFakeTimers();
+    const caller = new AbortController();
+    const wait = sleep(60_000, caller.signal);
+    caller.abort(new Error('enough'));
+    await expect(wait).rejects.toThrow('enough');
+    expect(jest.getTimerCount()).toBe(0);
   });
 
   it('is not below nothing, though the service has asked for a time that is past', async () => {
@@ -839,6 +859,16 @@ it('a reset takes the place of news that were not taken yet', async () => {
   expect(value).toMatchObject({ reset: true, changed: [{ _id: 'after' }] });
 });
 
+it('news come before the word that they are all, and both before the failure that ends a watch', async () => {
+  const events = new WatchEvents();
+  events.standing({ type: 'current', ageMs: 1 });
+  events.groups([{ fixtureId: 'f', reset: true, changed: [], removed: [] }]);
+  events.end(new Error('refused'));
+  expect((await events.next()).value).toMatchObject({ type: 'markets' });
+  expect((await events.next()).value).toMatchObject({ type: 'current' });
+  await expect(events.next()).rejects.toThrow('refused');
+});
+
 it('a market that has changed and gone before it was taken has gone', async () => {
   const events = new WatchEvents();
   events.groups([{ fixtureId: 'f', reset: false, changed: [{ _id: 'a' }], removed: [] }]);
@@ -851,8 +881,9 @@ it('groups are applied all or none, and what is removed is gone', () => {
   const state = new WatchState({ fixtureId: ['f', 'g'] });
   const { changed, removed } = { changed: [{ _id: 'a' }], removed: ['a'] };
   const good = { fixtureId: 'f', reset: true, changed, removed: [] };
-  const bad = { fixtureId: 'other', reset: true, changed: [], removed: [] };
-  expect(() => state.apply([good, bad])).toThrow(TypeError);
+  const bad: object[] = [{ fixtureId: 'other' }, { reset: undefined }, { changed: [{}] }];
+  for (const part of bad)
+    expect(() => state.apply([good, { ...good, ...part }])).toThrow(TypeError);
   expect(state.markets({ fixtureId: 'f' }).size).toBe(0);
   expect(() => state.markets({ fixtureId: 'other' })).toThrow(RangeError);
   state.apply([good, { ...good, fixtureId: 'g', removed }]);
