@@ -18,8 +18,7 @@ export class EtagCache {
   }
 
   set(url: string, etag: string | null, text: string): void {
-    this.#entries.delete(url);
-    if (etag === null || this.maxEntries <= 0) return;
+    if (etag === null) return;
     this.#entries.set(url, { etag, text });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > this.maxEntries && oldest !== undefined) this.#entries.delete(oldest);
