@@ -78,7 +78,6 @@ class Watchdog {
 
   /** @param beginsWithinMs how soon something has to be heard; without it, that may take as long as it likes */
   constructor(signal: AbortSignal, beginsWithinMs?: number) {
-    if (signal.aborted) this.#fail(signal.reason);
     const options = { once: true, signal: this.signal };
     signal.addEventListener('abort', () => this.#fail(signal.reason), options);
     if (beginsWithinMs !== undefined) this.#expect(beginsWithinMs);
@@ -98,16 +97,12 @@ class Watchdog {
     const cancel = () => void reader.cancel().catch(() => undefined);
     this.signal.addEventListener('abort', cancel);
     this.#expect(BEGINS_WITHIN_MS);
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (this.#failure !== undefined) throw this.#failure;
-        if (done) return;
-        this.#expect(SILENCE_MS);
-        yield value;
-      }
-    } finally {
-      cancel();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (this.#failure !== undefined) throw this.#failure;
+      if (done) return;
+      this.#expect(SILENCE_MS);
+      yield value;
     }
   }
 
