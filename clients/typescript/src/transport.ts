@@ -140,7 +140,6 @@ export class Transport {
       try {
         return await once();
       } catch (failure) {
-        signal?.throwIfAborted();
         const ms = waitMs(failure, attempt);
         if (!isPassing(failure) || performance.now() + ms > giveUpAt) throw failure;
         await sleep(ms, signal);
