@@ -22,7 +22,7 @@ export async function* allMarkets(
     const page = Math.floor(position / take) + 1;
     const { data, meta } = await read({ page, take });
     if (page > 1 && !data.some(({ _id = '' }) => given.has(_id))) {
-      position -= Math.min(position, take);
+      position -= take;
       continue;
     }
     for (const market of data) {
