@@ -27,7 +27,6 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   readonly incoming: IncomingRequests;
   private readonly messages: ReturnType<typeof messageClasses>;
-  private adminServer: Server | undefined;
 
   constructor(private readonly httpOptions: HttpOptions) {
     const app = express();
@@ -55,8 +54,7 @@ export class HttpServerAdapter extends ExpressAdapter {
 
   /** Opens the port of `ADMIN_PORT`, on which nothing but probes and metrics are. */
   async listenOnAdminPort(port: number, host: string): Promise<void> {
-    this.adminServer = this.createServer(true).listen(port, host);
-    await once(this.adminServer, 'listening');
+    await once(this.createServer(true).listen(port, host), 'listening');
   }
 
   /** Makes a route of each file, so that our checks of methods, headers and metrics hold for it. */
@@ -66,12 +64,6 @@ export class HttpServerAdapter extends ExpressAdapter {
       serveStaticFile(this.getInstance(), `${prefix}/${name}`, name, body);
     }
     return this;
-  }
-
-  override async close(): Promise<void> {
-    this.adminServer?.close();
-    this.adminServer?.closeAllConnections();
-    await super.close();
   }
 
   private createServer(onAdminPort: boolean): Server {
