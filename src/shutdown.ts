@@ -50,7 +50,6 @@ async function shutDown(app: NestExpressApplication): Promise<void> {
   await acceptPending();
   // `server.close` would first close all idle connections, and reset those that come meanwhile.
   const closed = new Promise((resolve) => TcpServer.prototype.close.call(server, resolve));
-  await acceptPending();
   server.closeIdleConnections();
   await Promise.race([closed, delay(LAST_ANSWER_MS)]);
   server.closeAllConnections();
