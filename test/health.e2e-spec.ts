@@ -37,6 +37,7 @@ interface Ready {
 it.each(['/health/live', '/health/ready'])('%s is kept by nobody on the way', async (path) => {
   const { headers } = await service.getOpen(path).expect(200);
   expect(headers['cache-control']).toBe('no-store');
+  expect(headers).not.toHaveProperty('etag');
 });
 
 /** What the probe says once it says what is awaited; it is 200 all the while. */
