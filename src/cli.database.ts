@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
-import { graceAfter } from './cli.signals.js';
 import type { CommandContext } from './common/command.js';
 import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
@@ -42,7 +41,7 @@ export async function withDatabase(
       throw new Error(whyNotConnected(error));
     });
     signal.throwIfAborted();
-    await Promise.race([work(context).catch(sayIfAway), graceAfter(signal)]);
+    await work(context).catch(sayIfAway);
   } finally {
     await connection.close(true).finally(() => server.close());
   }

@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** How long a command may take to end after a signal; then it is abandoned. Milliseconds. */
-const GRACE_MS = 5_000;
+const GRACE_MS = 10_000;
 
 /** Aborted by the first SIGINT or SIGTERM. The second ends the process, as does time if the command goes on. */
 export function stopSignal(): AbortSignal {
@@ -10,16 +7,9 @@ export function stopSignal(): AbortSignal {
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       if (controller.signal.aborted) process.exit(1);
-      setTimeout(() => process.exit(1), 2 * GRACE_MS).unref();
+      setTimeout(() => process.exit(1), GRACE_MS).unref();
       controller.abort(new Error(`stopped by ${name}`));
     });
   }
   return controller.signal;
-}
-
-/** Fails some time after the signal, for commands that wait for something that does not come. */
-export async function graceAfter(signal: AbortSignal): Promise<void> {
-  await once(signal, 'abort');
-  await delay(GRACE_MS);
-  signal.throwIfAborted();
 }
