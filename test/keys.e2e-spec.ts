@@ -139,6 +139,12 @@ describe('a good key', () => {
   });
 });
 
+it('a key that could not be shown, nor taken back, is one to revoke', async () => {
+  jest.spyOn(storedKeys(), 'deleteOne').mockRejectedValueOnce(new Error('away'));
+  const unseen = keys.create({ name: 'unseen' }, () => Promise.reject(new Error('full')));
+  await expect(unseen).rejects.toThrow(/^Key \w{12} may work, though nobody has seen it/);
+});
+
 describe('more than one credential', () => {
   const one = generateKey();
   it.each<[what: string, query: string, headers: string[]]>([
@@ -531,11 +537,12 @@ function stopClocks(): number {
 
 describe('rotation', () => {
   it('lets both keys work for the overlap, then the new one', async () => {
-    const old = await keys.create({ name: 'rotated', rateLimit: 100 });
+    const old = await keys.create({ name: 'rotated', rateLimit: 100, streams: 3 });
     expect((await withHeader(old.key)).status).toBe(200);
     const before = Date.now();
     const { id, key, record } = await keys.rotate(old.id, { overlapMs: DAY_MS });
-    expect(record).toMatchObject({ name: 'rotated', rateLimit: 100, rotatedFrom: old.id });
+    const limits = { rateLimit: 100, streams: 3 };
+    expect(record).toMatchObject({ name: 'rotated', ...limits, rotatedFrom: old.id });
     expect(record.expiresAt).toBeUndefined();
     expect((await find(old.id))?.rotatedTo).toBe(id);
     // The end of the old key is seen when its record is read again.

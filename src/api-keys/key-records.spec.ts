@@ -76,6 +76,22 @@ it('reads a record in the background each time that it is due, however often', a
   }
 });
 
+it('reads a record again after a failure, of which nobody hears who did not wait for it', async () => {
+  find.mockRejectedValue(new Error('away'));
+  records.readLater('id');
+  await jest.advanceTimersByTimeAsync(250);
+  await expect(records.read('id')).rejects.toThrow('away');
+  find.mockResolvedValueOnce(found('there', 0));
+  expect((await records.read('id')).record?.name).toBe('there');
+});
+
+it('knows nothing of an id once a key of it is made', async () => {
+  find.mockResolvedValueOnce({ ...found('', 0), record: undefined });
+  await records.read('id');
+  records.invalidate('id', { _id: 'id' });
+  expect(records.recall('id')).toBeUndefined();
+});
+
 it('forgets all when the collection is another, as after a restore', async () => {
   find
     .mockResolvedValueOnce(found('of before', 0))
