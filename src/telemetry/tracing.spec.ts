@@ -1,7 +1,12 @@
 import { expect, it, jest } from '@jest/globals';
 
+let options: unknown;
+
 /** A collector that is away. */
 class NodeSDK {
+  constructor(given: object) {
+    options = given;
+  }
   start(): void {}
   shutdown(): Promise<void> {
     return Promise.reject(new Error('connect ECONNREFUSED'));
@@ -9,7 +14,11 @@ class NodeSDK {
 }
 
 jest.unstable_mockModule('./opentelemetry.js', () => ({
-  loadPackages: async () => [{ NodeSDK, resources: {} }, {}, { MongoDBInstrumentation: Object }],
+  loadPackages: async () => [
+    { NodeSDK, resources: { envDetector: 'env' } },
+    {},
+    { MongoDBInstrumentation: Object },
+  ],
 }));
 
 const { startTracing, stopTracing, wantsTraces } = await import('./tracing.js');
@@ -29,5 +38,8 @@ it.each([
 
 it('a server ends well though nobody takes its last spans', async () => {
   await startTracing({ OTEL_TRACES_EXPORTER: 'otlp' });
+  // Nothing but traces goes out, and nothing of the machine or the command line with them.
+  const nothingElse = { metricReaders: [], logRecordProcessors: [], resourceDetectors: ['env'] };
+  expect(options).toMatchObject({ serviceName: 'markets-odds-service', ...nothingElse });
   await expect(stopTracing()).resolves.toBeUndefined();
 });
