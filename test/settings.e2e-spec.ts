@@ -62,6 +62,8 @@ it('a setting whose comment says what 0 is can be 0', async () => {
   expect(Object.keys(env)).toEqual(expect.arrayContaining(['CACHE_MAX_MB', 'STREAMS_MAX']));
   const config = Object.values<unknown>({ ...loadConfig(env) });
   expect(config.filter((value) => value === 0)).toHaveLength(zeros.length);
+  // Every watch would be refused.
+  expect(() => loadConfig({ WATCH_MAX_MB: '0' })).toThrow('WATCH_MAX_MB must be');
 });
 
 it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace'])('LOG_LEVEL can be %s', (level) => {
