@@ -24,7 +24,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
-import { spawnProgram } from './server-process.js';
+import { ServerProcess, spawnProgram } from './server-process.js';
 import { until } from './until.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
@@ -646,18 +646,27 @@ it('the last lines of the log are written, though the process ends at once', () 
   expect(JSON.parse(stdout)).toMatchObject({ msg: 'the last' });
 });
 
-it('a fault that nobody caught ends the process, though there is more to do', () => {
-  const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
-  const script = `
-    import { exitOnUncaught } from '${built}';
-    exitOnUncaught({ fatal: ({ err }, origin) => console.log(origin, err.message) });
-    setInterval(() => undefined, 1_000);
-    void Promise.reject(new Error('lost'));`;
-  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-    encoding: 'utf8',
-    timeout: 15_000,
-  });
-  expect({ status, stdout }).toEqual({ status: 1, stdout: 'unhandledRejection lost\n' });
+it('a fault that nobody caught ends the server, though there is more to do, and is in the log', async () => {
+  // It comes as soon as somebody listens for such faults.
+  const script = `process.on('newListener', (name) => {
+    if (name === 'uncaughtException') setTimeout(() => Promise.reject(new Error('lost')));
+  });`;
+  const server = ServerProcess.spawn(
+    { MONGODB_URI: 'mongodb://127.0.0.1:1' },
+    { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(script)}`] },
+  );
+  try {
+    await until(() => server.hasEnded, 30_000);
+    expect(await server.exited).toBe(1);
+    const last = JSON.parse(server.stdout.at(-1) ?? '');
+    expect(last).toMatchObject({
+      level: 'fatal',
+      msg: 'unhandledRejection',
+      err: { message: 'lost' },
+    });
+  } finally {
+    await server.stop();
+  }
 });
 
 it('a log for people holds nothing up while nobody reads it', async () => {
