@@ -87,7 +87,7 @@ it('asks clients and probes to look elsewhere, and then ends', async () => {
   unread.destroy();
 }, 20_000);
 
-it('cuts no request of a client that connects for each, until nobody listens any more', async () => {
+it('cuts no request of a client that connects for each until a second later nobody listens, and waits for nobody idle', async () => {
   const ending = await startServer({ MONGODB_URI: testDatabaseUri() });
   const { port } = new URL(ending.url);
   const unanswered: string[] = [];
@@ -105,8 +105,14 @@ it('cuts no request of a client that connects for each, until nobody listens any
     }
   };
   const clients = Array.from({ length: 4 }, askOnAndOn);
+  const idle = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+  await once(idle, 'connect');
+  const signalledAt = performance.now();
   ending.kill('SIGTERM');
   await Promise.all(clients);
+  expect(performance.now() - signalledAt).toBeGreaterThan(1_000);
   expect(unanswered).toEqual([]);
   expect(await ending.exited).toBe(0);
+  // It waits for no answer, and so not for who asks for none.
+  expect(performance.now() - signalledAt).toBeLessThan(9_000);
 }, 20_000);
