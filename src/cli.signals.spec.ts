@@ -20,15 +20,24 @@ afterEach(() => {
   }
 });
 
-it('the first signal asks a command to end, the second ends it, as does time', () => {
+it('the first signal asks a command to end, the second ends it', () => {
   const exit = jest.spyOn(process, 'exit').mockReturnValue(undefined as never);
   const signal = stopSignal();
   process.emit('SIGINT', 'SIGINT');
   expect(signal.reason).toMatchObject({ message: 'stopped by SIGINT' });
-  jest.advanceTimersByTime(5_000);
   expect(exit).not.toHaveBeenCalled();
   process.emit('SIGTERM', 'SIGTERM');
   expect(exit.mock.calls).toEqual([[1]]);
-  jest.advanceTimersByTime(5_000);
-  expect(exit.mock.calls).toEqual([[1], [1]]);
+});
+
+it('a command that does not end is ended 5 s after the signal, and says so', () => {
+  const exit = jest.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  const write = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  stopSignal();
+  process.emit('SIGTERM', 'SIGTERM');
+  jest.advanceTimersByTime(4_999);
+  expect(exit).not.toHaveBeenCalled();
+  jest.advanceTimersByTime(1);
+  expect(write.mock.calls).toEqual([['error: stopped by SIGTERM\n']]);
+  expect(exit.mock.calls).toEqual([[1]]);
 });

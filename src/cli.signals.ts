@@ -1,5 +1,5 @@
-/** How long a command may take to end after a signal; then it is abandoned. Milliseconds. */
-const GRACE_MS = 10_000;
+/** How long a command may take to end after a signal; then its process ends. Milliseconds. */
+const GRACE_MS = 5_000;
 
 /** Aborted by the first SIGINT or SIGTERM. The second ends the process, as does time if the command goes on. */
 export function stopSignal(): AbortSignal {
@@ -7,8 +7,12 @@ export function stopSignal(): AbortSignal {
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       if (controller.signal.aborted) process.exit(1);
-      setTimeout(() => process.exit(1), GRACE_MS).unref();
-      controller.abort(new Error(`stopped by ${name}`));
+      const message = `stopped by ${name}`;
+      setTimeout(() => {
+        process.stderr.write(`error: ${message}\n`);
+        process.exit(1);
+      }, GRACE_MS).unref();
+      controller.abort(new Error(message));
     });
   }
   return controller.signal;
