@@ -3,12 +3,18 @@ import type { OpenAPIV3_1 } from 'openapi-types';
 import supertest from 'supertest';
 import { readFile } from 'node:fs/promises';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
+import { MARKETS } from '../src/common/collections.js';
+import { databaseName } from '../src/database/driver-options.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { listParameters } from '../src/http/input/parameters.js';
+import { WATCH_MARKETS_MAX } from '../src/markets/cache/find-scopes.js';
+import { SCOPE_MARKETS_MAX } from '../src/markets/cache/make-scope.js';
 import { MarketsQuery } from '../src/markets/markets-query.dto.js';
 import { FILTERED_FIELDS, MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { SCOPE_FIELDS } from '../src/markets/scope.js';
+import { readCursor } from '../src/markets/watch/cursor.js';
+import { Watch } from '../src/markets/watch/watch.js';
 import { createTestApp, type TestApp } from './app.js';
 import { readCommitted } from './committed.js';
 import { store } from './factories.js';
@@ -187,6 +193,31 @@ it('the README has every problem in its table', async () => {
   );
   const all = Object.entries(PROBLEMS).map(([code, { status }]) => [code, status]);
   expect(Object.fromEntries(told)).toEqual(Object.fromEntries(all));
+});
+
+it('the README tells the bounds of a question as they are', async () => {
+  const readme = (await readFile('README.md', 'utf8')).replaceAll(/\s+/g, ' ');
+  const { take } = parametersOf(`${LOOKUPS[0].route}/{${LOOKUPS[0].id}}`);
+  const { provider, eventId, conflateMs } = parametersOf('/v1/markets/stream');
+  const bounds = [
+    `items per page, 1 to ${take?.schema.maximum}`,
+    `takes up to ${provider?.schema.maxItems} values`,
+    `at most ${eventId?.schema.maxItems} ids together`,
+    `\`conflateMs\` (up to ${conflateMs?.schema.maximum?.toLocaleString('en')})`,
+    `at most ${SCOPE_MARKETS_MAX.toLocaleString('en')} markets, and all ids together at most ${WATCH_MARKETS_MAX.toLocaleString('en')};`,
+  ];
+  expect(bounds.filter((bound) => !readme.includes(bound))).toEqual([]);
+});
+
+it('the README shows cursors of what it asks', async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const filters = { marketType: ['OVER_UNDER'], marketMoment: ['live'] } as const;
+  const collection = `${databaseName('mongodb://127.0.0.1/')}.${MARKETS}`;
+  const { hash } = new Watch([{ eventId: 'nb-1001' }], filters, collection);
+  const shown = [...readme.matchAll(/AW[\w-]{26}/g)].map(
+    ([cursor]) => readCursor(cursor)?.watchHash,
+  );
+  expect(shown).toEqual([hash, hash, hash]);
 });
 
 describe('GET /docs', () => {
