@@ -304,6 +304,16 @@ describe('the image', () => {
     const page = readFileSync('docs/deployment.md', 'utf8');
     expect(page).toContain(`\`${imageCommand().join(' ')}\``);
   });
+
+  it('has the Node that its label, the deployment page and `.nvmrc` name', () => {
+    const page = readFileSync('docs/deployment.md', 'utf8');
+    const [base = '', ...others] = [...dockerfile.matchAll(/node:[\d.]+-slim/g)].map(
+      ([name]) => name,
+    );
+    expect(others).toEqual([base, base]);
+    expect(page).toContain(`\`${base}\` in both stages`);
+    expect(base).toMatch(`node:${readFileSync('.nvmrc', 'utf8').trim()}.`);
+  });
 });
 
 describe('Compose', () => {
@@ -313,6 +323,13 @@ describe('Compose', () => {
   const { markets } = services;
   const secretsScript = readFileSync('deploy/compose/make-secrets.sh', 'utf8');
   const [, host, setName] = /^database=(.+)\/.*\?replicaSet=(\w+)$/m.exec(secretsScript) ?? [];
+
+  it('names the MongoDB that the deployment page calls unchecked', () => {
+    const [, version] = /image: mongo:(\S+)/.exec(readFileSync('docker-compose.yml', 'utf8')) ?? [];
+    expect(readFileSync('docs/deployment.md', 'utf8')).toContain(
+      `MongoDB ${version}, which Compose names`,
+    );
+  });
 
   it('leaves the time that shutting down takes', () => {
     const [, seconds] = /^(\d+)s$/.exec(markets.stop_grace_period) ?? [];
