@@ -46,6 +46,13 @@ it('no folder imports from one above it', () => {
   expect(upwards).toEqual([]);
 });
 
+it('CONTRIBUTING.md tells this order', () => {
+  const page = readFileSync('CONTRIBUTING.md', 'utf8').replaceAll(/\s+/g, ' ');
+  const told = LAYERS.map((folders) => folders.map((folder) => `\`${folder}\``).join(', '));
+  const [common = '', ...others] = told;
+  expect(page).toContain([...others.toReversed(), '`config.ts`', common].join(' → '));
+});
+
 it('no file imports itself by way of others', () => {
   const circles: string[][] = [];
   const done = new Set<string>();
