@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { readFileSync } from 'node:fs';
+import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { createTestApp, type TestApp } from './app.js';
 
@@ -229,5 +230,11 @@ describe('the guide for operators', () => {
     const headings = readFileSync(GUIDE, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);
     const titles = [...headings].map(([, title]) => title);
     expect(titles).toEqual(expect.arrayContaining(rules.map(({ alert }) => alert)));
+  });
+
+  it('says how many connections a process has', () => {
+    const { maxPoolSize } = DRIVER_OPTIONS;
+    expect(readFileSync(GUIDE, 'utf8')).toContain(`Each process has ${maxPoolSize} connections.`);
+    expect(readFileSync('docs/scaling.md', 'utf8')).toContain(`N × (${maxPoolSize} at most`);
   });
 });
