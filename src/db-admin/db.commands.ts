@@ -10,7 +10,7 @@ const REASON_LENGTH_MAX = 500;
 export function addDbCommands(program: Command, run: RunCommand): void {
   const db = program.command('db').description('The database of the service.');
   db.command('init')
-    .description('Make collections and indexes where they lack; nothing is ever dropped.')
+    .description('Make collections and indexes where they are missing; nothing is ever dropped.')
     .action(run(init));
   db.command('status')
     .description('Show server, collections, indexes, and whether changes are told as they happen.')

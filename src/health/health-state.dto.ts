@@ -11,7 +11,7 @@ export class LiveState {
 
 export class ChangeFeedState {
   @ApiField(
-    'Whether answers can come from memory: `current`. While the feed is `late` or `blind` they are right as well, but each asks MongoDB.',
+    'While it is `current`, answers can come from memory. While it is `late` or `blind` they are right as well, but each asks MongoDB.',
     'current',
     { enum: FEED_STATES },
   )

@@ -212,7 +212,7 @@ export type LiveState = {
 
 export type ChangeFeedState = {
     /**
-     * Whether answers can come from memory: `current`. While the feed is `late` or `blind` they are right as well, but each asks MongoDB.
+     * While it is `current`, answers can come from memory. While it is `late` or `blind` they are right as well, but each asks MongoDB.
      */
     state: 'current' | 'late' | 'blind';
     /**
