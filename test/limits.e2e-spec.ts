@@ -10,10 +10,12 @@ import {
 } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, keyIdOf, withChecksum } from '../src/api-keys/key-form.js';
 import { KeyRecords } from '../src/api-keys/key-records.js';
+import { RequestCounter } from '../src/api-keys/request-counter.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import type { Problem } from '../src/http/problem.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -545,6 +547,23 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       ['away', 'away', 'back', 'back'].map((state) => `Redis is ${state}`),
     );
     for (const { logged } of replicas) expect(logged.join('')).not.toContain(redis.password);
+  });
+
+  it('needs no other rights in Redis than the guide for operators names', async () => {
+    const guide = await readFile('docs/operations.md', 'utf8');
+    const [, rights = ''] = /`REDIS_URL` needs `([^`]+)`/.exec(guide) ?? [];
+    const client = new Redis(redis.url);
+    await client.call('acl', 'setuser', 'counter', 'reset', 'on', '>pass', ...rights.split(' '));
+    await client.quit();
+    const redisUrl = `redis://counter:pass@${new URL(redis.url).host}/1`;
+    const replica = await createTestApp({ mongodbUri: service.config.mongodbUri, redisUrl });
+    try {
+      expect((await ask(await newKey(1), FIXTURE, {}, replica)).status).toBe(200);
+      expect(replica.app.get(RequestCounter).isAway).toBe(false);
+      expect(replica.logged.join('')).not.toContain('Redis is away');
+    } finally {
+      await replica.close();
+    }
   });
 
   function redisLines(): string[] {
