@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { load } from 'js-yaml';
 import { readFileSync } from 'node:fs';
+import { REFUSALS } from '../src/api-keys/key-verifier.js';
+import { LATE_REASONS } from '../src/change-feed/feed-progress.js';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -230,6 +232,18 @@ describe('the guide for operators', () => {
     const headings = readFileSync(GUIDE, 'utf8').matchAll(/^#+ `?(\w+)`?$/gm);
     const titles = [...headings].map(([, title]) => title);
     expect(titles).toEqual(expect.arrayContaining(rules.map(({ alert }) => alert)));
+  });
+
+  const failures = Object.entries(PROBLEMS).filter(([, { status }]) => status >= 500);
+
+  it.each([
+    ['MarketsOddsFailing', failures.map(([code]) => code)],
+    ['MarketsOddsKeysRefused', ['none', 'empty', ...REFUSALS]],
+    ['MarketsOddsChangeFeedLate', LATE_REASONS],
+  ])('says of %s what each reason means', (alert, reasons) => {
+    const [, rest = ''] = readFileSync(GUIDE, 'utf8').split(`### ${alert}\n`);
+    const [section = ''] = rest.split('\n### ');
+    expect(reasons.filter((reason) => !section.includes(`\`${reason}\``))).toEqual([]);
   });
 
   it('says how many connections a process has', () => {
