@@ -591,6 +591,21 @@ it('the identity’s index of a sharded collection begins with the shard key, an
   expect(satisfies({ key, unique: true }, { ...wanted, keys })).toBe(true);
 });
 
+/** The fields of the index that begins with one of them. */
+function keysFrom(first: string): string[] {
+  const all = MarketSchema.indexes().map(([keys]) => Object.keys(keys));
+  return all.find(([field]) => field === first) ?? [];
+}
+
+it('the keys of indexes that the documents show are those that the service makes', () => {
+  const guide = readFileSync('docs/operations.md', 'utf8');
+  const decision = readFileSync('docs/decisions/0001-one-index-for-each-look-up.md', 'utf8');
+  const shown = (pattern: RegExp) => Object.keys(load(pattern.exec(guide)?.[1] ?? '') as object);
+  expect(shown(/createIndex\((\{.*?\}), .*'market_identity'/)).toEqual(keysFrom('marketId'));
+  expect(shown(/IXSCAN (\{.*?\})/)).toEqual(keysFrom('fixtureId'));
+  expect(decision).toContain(`\`{${keysFrom('eventId').join(', ')}}\``);
+});
+
 it('secrets are made once, in a folder that is closed to others', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'markets-odds-secrets-'));
   const secrets = join(folder, 'secrets');
