@@ -15,8 +15,8 @@ import { ScopeLoader } from './scope-loader.js';
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 
-/** A scope that changes, but is not asked for, is weighed again when it has grown by so many bytes. */
-const GROWN_BYTES = 16 * 1024;
+/** A scope that changes, but is not asked for, is weighed again when it has grown by this share: so may all together. */
+const GROWN_SHARE = 1 / 8;
 
 /** Answers look-ups from memory while the feed is known to be complete, and keeps the popular scopes there. */
 @Injectable()
@@ -80,7 +80,7 @@ export class MarketCache implements ScopeOwner {
   changed(scope: CachedScope): void {
     const weighedBytes = this.kept.peek(scope.key) ?? 0;
     if (scope.length > SCOPE_MARKETS_MAX) this.kept.delete(scope.key);
-    else if (scope.bytes > weighedBytes + GROWN_BYTES) this.weigh(scope);
+    else if (scope.bytes > weighedBytes * (1 + GROWN_SHARE)) this.weigh(scope);
   }
 
   lost(scope: CachedScope): void {
