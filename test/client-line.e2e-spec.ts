@@ -877,6 +877,17 @@ it('a market that has changed and gone before it was taken has gone', async () =
   expect(value).toMatchObject({ changed: [], removed: ['a'] });
 });
 
+it('markets that come and go leave nothing behind where nobody takes the events', async () => {
+  const events = new WatchEvents();
+  events.groups([{ fixtureId: 'f', reset: true, changed: [{ _id: 'a' }], removed: [] }]);
+  for (const _id of ['b', 'c', 'd']) {
+    events.groups([{ fixtureId: 'f', reset: false, changed: [{ _id }], removed: [] }]);
+    events.groups([{ fixtureId: 'f', reset: false, changed: [], removed: [_id] }]);
+  }
+  const { value } = await events.next();
+  expect(value).toMatchObject({ reset: true, changed: [{ _id: 'a' }], removed: [] });
+});
+
 it('groups are applied all or none, and what is removed is gone', () => {
   const state = new WatchState({ fixtureId: ['f', 'g'] });
   const { changed, removed } = { changed: [{ _id: 'a' }], removed: ['a'] };

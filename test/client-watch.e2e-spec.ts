@@ -70,7 +70,7 @@ describe('a watch', () => {
       await expectTrue(watch, fixtureId);
       const events: WatchEvent[] = [];
       const iterator = watch[Symbol.asyncIterator]();
-      const [first] = watch.markets({ fixtureId }).keys();
+      const [, second] = watch.markets({ fixtureId }).keys();
       for (const price of [2.5, 2.6]) {
         await markets().updateOne({ fixtureId }, { $set: { runners: [aRunner({ price })] } });
         await expectTrue(watch, fixtureId);
@@ -84,7 +84,8 @@ describe('a watch', () => {
         events.push(value);
         if (value.type === 'markets' && value.fixtureId === fixtureId) break;
       }
-      expect(events.at(-1)).toMatchObject({ fixtureId, reset: true, removed: [first] });
+      const changed = [{ _id: second }];
+      expect(events.at(-1)).toMatchObject({ fixtureId, reset: true, changed, removed: [] });
     } finally {
       watch.close();
     }

@@ -83,7 +83,8 @@ export class WatchEvents {
     }
     for (const id of removed) {
       merged.changed.delete(id);
-      merged.removed.add(id);
+      // After a reset the caller holds none of it.
+      if (!merged.reset) merged.removed.add(id);
     }
     this.#pending.set(key, merged);
   }
