@@ -44,11 +44,36 @@ it('counts a connection as in use for no longer than that', async () => {
 });
 
 it('counts the connections of each client to each server, though they have the same numbers', async () => {
-  for (const client of clients) client.emit('connectionCreated', CONNECTION);
-  clients[0]?.emit('connectionCreated', { ...CONNECTION, address: 'db-2:27017' });
+  for (const client of clients) client.emit('connectionReady', CONNECTION);
+  clients[0]?.emit('connectionReady', { ...CONNECTION, address: 'db-2:27017' });
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 3\n');
   clients[0]?.emit('connectionClosed', CONNECTION);
   expect(String(await metrics.text())).toContain('mongodb_pool_connections 2\n');
+});
+
+it('counts no connection that was given up before it was open: the driver may tell no end of it', async () => {
+  clients[0]?.emit('connectionCreated', CONNECTION);
+  clients[0]?.emit('connectionCreated', { ...CONNECTION, connectionId: 2 });
+  clients[0]?.emit('connectionClosed', CONNECTION);
+  const text = String(await metrics.text());
+  for (const name of ['connections', 'connections_created_total', 'connections_closed_total'])
+    expect(text).toContain(`mongodb_pool_${name} 0\n`);
+});
+
+it('counts no wait for a connection that was given up: the driver tells no end of it', async () => {
+  const waiting = async () =>
+    Number(/^mongodb_pool_wait_queue_length (.+)$/m.exec(String(await metrics.text()))?.[1]);
+  clients[0]?.emit('connectionCheckOutStarted');
+  for (const end of ['connectionCheckedOut', 'connectionCheckOutFailed']) {
+    jest.advanceTimersByTime(500);
+    clients[0]?.emit('connectionCheckOutStarted');
+    expect(await waiting()).toBe(2);
+    jest.advanceTimersByTime(40);
+    clients[0]?.emit(end, { ...CONNECTION, durationMS: 40 });
+    expect(await waiting()).toBe(1);
+  }
+  jest.advanceTimersByTime(500);
+  expect(await waiting()).toBe(0);
 });
 
 /** What is logged from now on. */
@@ -75,7 +100,7 @@ it('says after a while that MongoDB lets us in, but could never be read, and why
   // Where it does not let us in, that is told elsewhere.
   jest.advanceTimersByTime(10_000);
   expect(said).toEqual([]);
-  clients[0]?.emit('connectionReady');
+  clients[0]?.emit('connectionReady', CONNECTION);
   jest.advanceTimersByTime(10_000);
   expect(said).toEqual(['MongoDB cannot be read: db:27017 RSSecondary']);
 });
@@ -85,6 +110,6 @@ it('says that MongoDB can be read as soon as a connection shows that it lets us 
   Object.assign(topology, { readable: true, mayRead: false });
   clients[0]?.emit('topologyDescriptionChanged');
   topology.mayRead = true;
-  clients[0]?.emit('connectionReady');
+  clients[0]?.emit('connectionReady', CONNECTION);
   expect(said).toEqual(['MongoDB can be read']);
 });

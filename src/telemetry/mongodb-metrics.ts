@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { MongoClient } from 'mongodb';
 import { Database } from '../database/database.js';
+import { DRIVER_OPTIONS } from '../database/driver-options.js';
 import { Metrics } from './metrics.js';
 
 /** Seconds. */
@@ -19,7 +20,8 @@ export class MongodbMetrics {
   private readonly open = new Set<string>();
   /** By connection, the function that ends its timer. */
   private readonly inUse = new Map<string, () => void>();
-  private waiting = 0;
+  /** When each operation that waits for a connection began to: monotonic times in their order. */
+  private readonly waitingSince: number[] = [];
   private clients = 0;
   /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
   private wasUp: boolean | undefined;
@@ -66,35 +68,51 @@ export class MongodbMetrics {
     const nameOf = (event: { address: string; connectionId: number | '<monitor>' }) =>
       `${clientId} ${event.address} ${event.connectionId}`;
     client.on('topologyDescriptionChanged', () => this.noteUp());
-    client.on('connectionReady', () => this.noteUp());
+    // Only now: of a connection that is given up while it is being opened the driver may tell no end.
+    client.on('connectionReady', (event) => {
+      this.open.add(nameOf(event));
+      this.created.inc();
+      this.noteUp();
+    });
     client.once('connectionReady', () => {
       setTimeout(() => {
         if (this.wasUp === undefined) this.warn();
       }, READABLE_WITHIN_MS).unref();
     });
-    client.on('connectionCreated', (event) => {
-      this.open.add(nameOf(event));
-      this.created.inc();
-    });
     client.on('connectionClosed', (event) => {
-      this.open.delete(nameOf(event));
-      this.closed.inc();
+      if (this.open.delete(nameOf(event))) this.closed.inc();
     });
     client.on('connectionCheckOutStarted', () => {
-      this.waiting += 1;
+      this.waitingSince.splice(0, this.waitingSince.length - this.waiting);
+      this.waitingSince.push(performance.now());
     });
     client.on('connectionCheckedOut', (event) => {
-      this.waiting -= 1;
+      this.hasWaited(event.durationMS);
       this.inUse.set(nameOf(event), this.inUseTime.startTimer());
     });
-    client.on('connectionCheckOutFailed', () => {
-      this.waiting -= 1;
+    client.on('connectionCheckOutFailed', (event) => {
+      this.hasWaited(event.durationMS);
       this.checkoutFailures.inc();
     });
     client.on('connectionCheckedIn', (event) => {
       this.inUse.get(nameOf(event))?.();
       this.inUse.delete(nameOf(event));
     });
+  }
+
+  /** Of a wait that is aborted the driver tells no end. It would have ended by now, if it is longer than any may be. */
+  private get waiting(): number {
+    const longest = performance.now() - DRIVER_OPTIONS.waitQueueTimeoutMS;
+    return this.waitingSince.filter((since) => since > longest).length;
+  }
+
+  /** An operation has waited for so long: of the others, some may have been aborted. */
+  private hasWaited(ms: number): void {
+    const since = performance.now() - ms + 1;
+    this.waitingSince.splice(
+      this.waitingSince.findLastIndex((each) => each <= since),
+      1,
+    );
   }
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
