@@ -30,6 +30,18 @@ it('connects anew to a Redis that does not answer in time', async () => {
   expect(await cutsAfter(new Error('Command timed out'))).toHaveBeenCalledWith(true);
 });
 
+it('closes a connection that answers too slowly once, however many requests wait for it', async () => {
+  jest.spyOn(Redis.prototype, 'eval').mockRejectedValue(new Error('Command timed out'));
+  const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
+  const counter = newCounter();
+  for (const closings of [1, 2]) {
+    counter['redis'].status = 'ready';
+    await Promise.all(['a key', 'another'].map((id) => counter.add(id, 1, 0)));
+    expect(cut).toHaveBeenCalledTimes(closings);
+    counter['redis'].emit('close');
+  }
+});
+
 it('lets a Redis that refuses keep its connection', async () => {
   expect(await cutsAfter(new ReplyError('OOM command not allowed'))).not.toHaveBeenCalled();
 });

@@ -30,6 +30,8 @@ export class RedisCounter implements OnApplicationShutdown {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
   isAway = false;
+  /** Whether its connection is being closed for answering too slowly. */
+  private isLeaving = false;
 
   /** @param fallback counts while Redis is away */
   constructor(
@@ -50,6 +52,7 @@ export class RedisCounter implements OnApplicationShutdown {
       retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
     });
     this.redis.on('error', (error) => this.note(error));
+    this.redis.on('close', () => (this.isLeaving = false));
   }
 
   /** Resolves when Redis is there, or has not come in time: the client goes on trying. */
@@ -73,9 +76,15 @@ export class RedisCounter implements OnApplicationShutdown {
       this.note(error);
       // A connection that answers too slowly is made anew: until then requests are counted here.
       const hasAnswered = error instanceof Error && error.name === 'ReplyError';
-      if (!hasAnswered && this.redis.status === 'ready') this.redis.disconnect(true);
+      if (!hasAnswered && this.redis.status === 'ready') this.leave();
       return this.fallback.add(id, points, usedMax);
     }
+  }
+
+  /** Once for a connection: its client takes a timer and a listener for each call. */
+  private leave(): void {
+    if (!this.isLeaving) this.redis.disconnect(true);
+    this.isLeaving = true;
   }
 
   /** @param failure of the newest try, if it failed */
