@@ -39,7 +39,7 @@ export class Metrics {
   );
   readonly shed = this.counter(
     'http_requests_shed_total',
-    'Requests answered 503 `overloaded`: there were too many to serve in time.',
+    'Requests answered 503 `overloaded`: the service had too much to do.',
   );
   readonly cacheHits = this.counter('markets_cache_hits_total', 'Look-ups answered from memory.');
   readonly cacheMisses = this.counter(

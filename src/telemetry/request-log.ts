@@ -35,7 +35,7 @@ export class RequestLog implements RequestObserver {
     const { code, requestId, route, status } = outcome;
     if (isShed(outcome)) {
       // Refusals come by the thousand: one line tells of many.
-      this.warn(this.refusals, { code, requestId }, 'Requests are refused: too many wait');
+      this.warn(this.refusals, { code, requestId }, 'Requests are refused as overloaded');
       return;
     }
     const ofProbe = isProbe(route);
