@@ -60,9 +60,12 @@ it('counts no connection that was given up before it was open: the driver may te
     expect(text).toContain(`mongodb_pool_${name} 0\n`);
 });
 
+async function waiting(): Promise<number> {
+  const text = String(await metrics.text());
+  return Number(/^mongodb_pool_wait_queue_length (.+)$/m.exec(text)?.[1]);
+}
+
 it('counts no wait for a connection that was given up: the driver tells no end of it', async () => {
-  const waiting = async () =>
-    Number(/^mongodb_pool_wait_queue_length (.+)$/m.exec(String(await metrics.text()))?.[1]);
   clients[0]?.emit('connectionCheckOutStarted');
   for (const end of ['connectionCheckedOut', 'connectionCheckOutFailed']) {
     jest.advanceTimersByTime(500);
