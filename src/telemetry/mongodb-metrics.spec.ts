@@ -79,6 +79,15 @@ it('counts no wait for a connection that was given up: the driver tells no end o
   expect(await waiting()).toBe(0);
 });
 
+it('is at most a second old', async () => {
+  const rendered = new Metrics();
+  const before = await rendered.text();
+  jest.advanceTimersByTime(999);
+  expect(await rendered.text()).toBe(before);
+  jest.advanceTimersByTime(1);
+  expect(await rendered.text()).not.toBe(before);
+});
+
 /** What is logged from now on. */
 function listen(): unknown[] {
   const said: unknown[] = [];

@@ -28,6 +28,16 @@ it('warns of an outage though it has just warned of too much to do, and the othe
   ]);
 });
 
+it('takes no stream for a request that was answered slowly', async () => {
+  const logger = createLogger({ logLevel: 'fatal', logFormat: 'json' }, { write: () => undefined });
+  const metrics = new Metrics(0);
+  const stream = { events: 1, reason: 'age' };
+  const told = { method: 'GET', route: { path: STREAM_PATH }, socket: {}, startedAt: 0, stream };
+  const response = { headersSent: true, statusCode: 200 } as Response;
+  new RequestLog(logger, metrics).closed(told as unknown as ApiRequest, response);
+  expect(String(await metrics.text())).not.toContain(STREAM_PATH);
+});
+
 it('counts a look-up that is refused for its load as shed, whoever asks; not a stream that is one too many', async () => {
   const logger = createLogger({ logLevel: 'fatal', logFormat: 'json' }, { write: () => undefined });
   const metrics = new Metrics(0);

@@ -106,7 +106,8 @@ it('cuts no request of a client that connects for each until a second later nobo
   };
   const clients = Array.from({ length: 4 }, askOnAndOn);
   const idle = connect(Number(port), '127.0.0.1').on('error', () => undefined);
-  await once(idle, 'connect');
+  idle.write(PROBE);
+  await once(idle, 'data');
   const signalledAt = performance.now();
   ending.kill('SIGTERM');
   await Promise.all(clients);
