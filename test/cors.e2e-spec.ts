@@ -31,6 +31,8 @@ describe('pages of other origins', () => {
       expect(answer.headers.get('access-control-allow-headers')).toBe(
         'X-API-Key,X-Request-Id,If-None-Match,Last-Event-ID',
       );
+      // Else a browser would ask so before nearly every request.
+      expect(answer.headers.get('access-control-max-age')).toBe('600');
       expect(answer.headers.get('x-request-id')).toMatch(/./);
     });
 
