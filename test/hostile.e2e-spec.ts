@@ -181,12 +181,13 @@ it('keeps idle connections for longer than balancers do, which would send on one
 });
 
 it.each([
-  [417, 'Host: x\r\nExpect: x\r\n'],
-  [400, 'Host: x\r\nHost: y\r\n'],
+  [417, 'HTTP/1.1\r\nHost: x\r\nExpect: x'],
+  [400, 'HTTP/1.1\r\nHost: x\r\nHost: y'],
+  [400, 'HTTP/2.0\r\nHost: x\r\nConnection: keep-alive'],
 ])(
   'closes a connection after a %i to what a proxy may have read otherwise',
   async (status, head) => {
-    const [answer] = await sendRaw(service.port, `GET /nothing HTTP/1.1\r\n${head}\r\n`);
+    const [answer] = await sendRaw(service.port, `GET /nothing ${head}\r\n\r\n`);
     expect([answer?.status, ...headersOf(answer, 'connection')]).toEqual([status, 'close']);
   },
 );
