@@ -231,13 +231,13 @@ it('a server says what to mend where the machine has no such address', async () 
   ]);
 });
 
-it('a server says what to mend where its host has no address', async () => {
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: 'no-host.invalid' };
+it('a server says what to mend where its host has no address, and repeats no key', async () => {
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: 'mos_0123456789ab_x.invalid' };
   const server = ServerProcess.spawn(env);
   expect(await server.exited).toBe(1);
   expect(server.stderr).toEqual([
     expect.stringMatching(
-      /^Could not start: getaddrinfo \w+ no-host\.invalid \(no address is found for this name: set another HOST\)$/,
+      /^Could not start: getaddrinfo \w+ mos_\[redacted\]\.invalid \(no address is found for this name: set another HOST\)$/,
     ),
   ]);
 });
