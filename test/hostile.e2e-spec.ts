@@ -192,6 +192,13 @@ it.each([
   },
 );
 
+it('takes what comes behind a CONNECT, for who reads no answer before all is sent', async () => {
+  const socket = connect(service.port, '127.0.0.1');
+  const bytes = wire('a:1', { method: 'CONNECT', body: 'x'.repeat(8 * 1024 * 1024) });
+  await new Promise((resolve) => socket.write(bytes, resolve));
+  expect((await readAnswers(socket)).map(({ status }) => status)).toEqual([405]);
+});
+
 it('answers 408 to each of many that time out together', async () => {
   // Those who are slow before it have been answered.
   await Promise.allSettled(slow);
