@@ -71,6 +71,18 @@ it('lets no more than ten thousand requests wait on all connections together', a
   await until(() => incoming['pipelined']['bytes'] === 0);
 });
 
+it('lets nobody’s turn come who has left while he waited', async () => {
+  const responses: Response[] = [];
+  server.on('request', (_request: ApiRequest, response: Response) => void responses.push(response));
+  client.write('GET /x HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2));
+  await until(() => responses.length === 2);
+  const socket = received[1]?.socket;
+  client.destroy();
+  await until(() => socket?.closed === true);
+  responses[1]?.emit('socket', socket);
+  expect(incoming['pipelined']['bytes']).toBe(0);
+});
+
 it('lets fewer of them wait whose targets are long', () => {
   const pipelined = new PipelinedRequests(Infinity);
   const request = { socket: client, rawHeaders: [] as string[], url: 'x'.repeat(16_000) };
