@@ -44,7 +44,10 @@ export async function startTracing(env: NodeJS.ProcessEnv = process.env): Promis
 
 /** Sends the last spans. */
 export async function stopTracing(): Promise<void> {
-  await Promise.race([started?.sdk.shutdown().catch(() => undefined), delay(LAST_SPANS_MS)]);
+  await Promise.race([
+    started?.sdk.shutdown().catch(() => undefined),
+    delay(LAST_SPANS_MS, undefined, { ref: false }),
+  ]);
 }
 
 /**
