@@ -79,6 +79,14 @@ it('counts no wait for a connection that was given up: the driver tells no end o
   expect(await waiting()).toBe(0);
 });
 
+it('a wait that ends after it was taken for given up ends no other', async () => {
+  clients[0]?.emit('connectionCheckOutStarted');
+  jest.advanceTimersByTime(1_500);
+  clients[0]?.emit('connectionCheckOutStarted');
+  clients[0]?.emit('connectionCheckOutFailed', { ...CONNECTION, durationMS: 1_500 });
+  expect(await waiting()).toBe(1);
+});
+
 it('is at most a second old', async () => {
   const rendered = new Metrics();
   const before = await rendered.text();

@@ -109,10 +109,8 @@ export class MongodbMetrics {
   /** An operation has waited for so long: of the others, some may have been aborted. */
   private hasWaited(ms: number): void {
     const since = performance.now() - ms + 1;
-    this.waitingSince.splice(
-      this.waitingSince.findLastIndex((each) => each <= since),
-      1,
-    );
+    const index = this.waitingSince.findLastIndex((each) => each <= since);
+    if (index >= 0) this.waitingSince.splice(index, 1);
   }
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
