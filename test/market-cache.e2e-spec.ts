@@ -664,6 +664,7 @@ describe('(e) memory', () => {
       await bench.markets.insertMany(Array.from({ length: by }, () => stored({ eventId })));
     }
     await bench.told();
+    expect(bench.cache.count).toBeLessThan(count);
     expect(bench.cache.bytes).toBeLessThanOrEqual(MIB);
     const scopes = [...bench.service.app.get(LiveScopes)['scopes'].values()];
     const held = scopes.reduce((sum, { bytes }) => sum + bytes, 0);
