@@ -264,7 +264,7 @@ describe('GET /metrics', () => {
     const client = service.database.connection.getClient();
     client.emit('connectionCheckOutStarted', {} as never);
     expect(await figures()).toEqual([1, 0]);
-    client.emit('connectionCheckOutFailed', {} as never);
+    client.emit('connectionCheckOutFailed', { durationMS: 0 } as never);
     expect(await figures()).toEqual([0, 1]);
   });
 
