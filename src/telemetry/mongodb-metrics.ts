@@ -108,9 +108,11 @@ export class MongodbMetrics {
 
   /** An operation has waited for so long: of the others, some may have been aborted. */
   private hasWaited(ms: number): void {
+    if (ms >= DRIVER_OPTIONS.waitQueueTimeoutMS) return;
     const since = performance.now() - ms + 1;
+    // The driver may have begun to measure somewhat before it told us: then it is the first.
     const index = this.waitingSince.findLastIndex((each) => each <= since);
-    if (index >= 0) this.waitingSince.splice(index, 1);
+    this.waitingSince.splice(Math.max(0, index), 1);
   }
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
