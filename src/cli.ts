@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { addKeysCommands } from './api-keys/keys.commands.js';
 import type { RunCommand } from './common/command.js';
 import { messageOf, printableLines } from './common/text.js';
+import { VERSION } from './common/version.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
 import { redact } from './telemetry/redact.js';
@@ -15,6 +16,7 @@ const WRONG_USAGE = 2;
 
 const program = new Command('markets-odds')
   .description('The commands of the Markets Odds Service.')
+  .version(VERSION)
   .option('--json', 'print one JSON document on stdout, and nothing else there')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({ outputError: (message, write) => write(redact(printableLines(message))) })

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.setup.js';
 import { messageOf } from './common/text.js';
+import { VERSION } from './common/version.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
 import { Database } from './database/database.js';
 import { openEmbedded } from './embedded-mongod/embedded.js';
@@ -58,7 +59,7 @@ async function start(): Promise<void> {
     if (shutdown.aborted) return;
     await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
-    new Logger('Main').log(`Listening on ${host}:${port}`);
+    new Logger('Main').log(`Listening on ${host}:${port}, version ${VERSION}`);
     if (!embedded) return await makeReady();
     if (config.demoFeed) void moveDemoPrices(database.connection);
     // After the lines of the log, which wait so long to be written.

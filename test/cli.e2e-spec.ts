@@ -79,6 +79,12 @@ describe('the command line', () => {
     expect(stderr).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
+  it('tells its version', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    const { code, stdout, stderr } = await runCli(['--version']);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
   it('has all its commands and options in the README', async () => {
     const program = new Command();
     for (const add of [addKeysCommands, addImportCommand, addDbCommands])

@@ -36,7 +36,7 @@ export class ServerProcess {
     this.exited = once(child, 'close').then(([code]: (number | null)[]) => code ?? null);
     createInterface({ input: child.stdout }).on('line', (line) => {
       this.stdout.push(line);
-      this.port ||= Number(/Listening on \S+:(\d+)/.exec(line)?.[1] ?? 0);
+      this.port ||= Number(/Listening on \S+:(\d+), version \d/.exec(line)?.[1] ?? 0);
     });
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
     const endWithUs = () => child.kill('SIGKILL');

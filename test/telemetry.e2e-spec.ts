@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -120,6 +121,12 @@ describe('GET /metrics', () => {
         /^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? (-?[\d.]+(e[+-]?\d+)?|[+-]Inf|Nan))?$/i,
       );
     }
+  });
+
+  it('tells the version that runs', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    const { text } = await service.getOpen('/metrics').expect(200);
+    expect(text).toContain(`\nmarkets_odds_build_info{version="${version}"} 1\n`);
   });
 
   it('answers HEAD, and refuses other methods with a problem', async () => {

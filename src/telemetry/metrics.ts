@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REFUSALS } from '../api-keys/key-verifier.js';
+import { VERSION } from '../common/version.js';
 
 /** Where a request's time matters: most are answered from memory, and none may take more than 2.5 s. Seconds. */
 const REQUEST_BUCKETS = [
@@ -51,6 +52,12 @@ export class Metrics {
     // Zero from the start: the rate of a series that is not there yet is not known.
     for (const reason of ['none', 'empty', ...REFUSALS]) this.authFailures.inc({ reason }, 0);
     for (const limit of ['key', 'address']) this.rateLimited.inc({ limit }, 0);
+    const build = {
+      name: 'markets_odds_build_info',
+      help: 'Always 1; the label tells the version.',
+    };
+    const info = new Gauge({ ...build, labelNames: ['version'], registers: [this.registry] });
+    info.set({ version: VERSION }, 1);
     collectDefaultMetrics({ register: this.registry });
   }
 
