@@ -1,4 +1,4 @@
 import { createRequire } from 'node:module';
 
 /** The version of the service, as `package.json` tells it. */
-export const VERSION: string = createRequire(import.meta.url)('../../package.json').version;
+export const VERSION: string = createRequire(import.meta.url)('#package').version;
