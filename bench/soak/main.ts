@@ -18,7 +18,7 @@ const USAGE = `Usage: npm run test:soak -- [--minutes 30] [--markets 200000] [--
 
   --minutes N  so long; 1 is enough to try it, though not for memory to settle
   --markets N  so many markets in the database
-  --docs       write the result to docs/reliability.md
+  --docs       write the verdict to docs/reliability.md
 
 Exits with 1 if memory, descriptors or connections to MongoDB grow, or a request fails.
 `;
@@ -64,9 +64,8 @@ async function soak(mongo: BenchMongo, { minutes, markets, docs }: SoakOptions):
         `${formatNumber(perSecond)} requests/s, half of ${formatNumber(capacity)}, for ${minutes} min`,
       ].join('; '),
       verdictTable(judgements),
-      sampleTable(samples),
     ].join('\n\n');
-    process.stdout.write(`${results}\n`);
+    process.stdout.write(`${results}\n\n${sampleTable(samples)}\n`);
     if (docs) await writeBetween('soak', 'docs/reliability.md', results);
     if (!judgements.every(isMet)) process.exitCode = 1;
   });
