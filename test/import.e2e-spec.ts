@@ -21,10 +21,10 @@ import { gzipSync } from 'node:zlib';
 import { BSONRegExp, Double, Long, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
-import type { BatchTally, ImportEntry } from '../src/markets/import/batch-tally.js';
-import { MarketWriter } from '../src/markets/import/market-writer.js';
+import type { ImportEntry } from '../src/markets/import/batch-writer.js';
+import { MarketWriter, type BatchTally } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
-import { bulkWrite, insertIfMissing } from '../src/markets/import/stored-markets.js';
+import { bulkWrite, upsertOf } from '../src/markets/import/stored-markets.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { onMember, setFailCommand, writable } from './mongo-admin.js';
@@ -324,8 +324,11 @@ describe('markets import', () => {
         ['M', 'after'],
         ['m', 'before'],
       ]);
-      const late = ['n', 'N'].map((marketId) => insertIfMissing({ ...lower, marketId }));
-      expect((await bulkWrite(collection, late)).result.upsertedCount).toBe(2);
+      const late = ['n', 'N'].map((marketId) => {
+        const fields = { ...lower, marketId };
+        return upsertOf({ changes: 1, fields, document: fields });
+      });
+      expect((await bulkWrite(collection, late)).upsertedCount).toBe(2);
     } finally {
       await otherClient.db().dropDatabase();
       await otherClient.close();

@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import type { ImportEntry } from './batch-tally.js';
-import { BatchWriter } from './batch-writer.js';
+import { BatchWriter, type ImportEntry } from './batch-writer.js';
 
 const MIB = 1024 * 1024;
 

@@ -1,8 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ImportEntry } from './batch-tally.js';
+import type { MarketRecord } from './market-record.js';
+import type { Place } from './reject-log.js';
 
 const BATCH_RECORDS = 1_000;
 const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** A record that passed the check, with its place and its length in the input. */
+export interface ImportEntry extends Place {
+  readonly bytes: number;
+  readonly record: MarketRecord;
+}
 
 /** Writes records in batches. While one is written the next is gathered; when that is full, `add` waits. */
 export class BatchWriter {

@@ -1,10 +1,9 @@
 import { messageOf, printable } from '../../common/text.js';
-import { BatchTally, type ImportEntry } from './batch-tally.js';
-import { BatchWriter } from './batch-writer.js';
+import { BatchWriter, type ImportEntry } from './batch-writer.js';
 import type { Chunks } from './chunks.js';
 import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
-import type { MarketWriter } from './market-writer.js';
+import type { BatchTally, MarketWriter } from './market-writer.js';
 import { checkRecord, type Fault } from './market-record.js';
 import type { ImportProgress } from './import-progress.js';
 import { parseRecord, readRecords } from './record-reader.js';

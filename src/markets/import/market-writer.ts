@@ -1,17 +1,36 @@
-import { BSON, type Collection, type WriteError } from 'mongodb';
+import { BSON, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import { printable } from '../../common/text.js';
-import { BatchTally, type ImportEntry, type MarketEntries } from './batch-tally.js';
+import type { ImportEntry } from './batch-writer.js';
 import { groupBy } from './group-by.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { DOCUMENT_BYTES_MAX } from './raw-record.js';
-import { bulkWrite, findStored, insertIfMissing, updateOf } from './stored-markets.js';
+import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
 
-/** BSON takes at most twice the bytes of JSON, so that a shorter record fits into one command twice. */
-const LARGE_BYTES = 2 * 1024 * 1024;
-const DUPLICATE_KEY = 11_000;
 const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
 
-type MarketWrite = MarketEntries & MarketPlan;
+/** The records of one market in a batch, of which the last is written. */
+interface MarketWrite extends MarketPlan {
+  readonly entries: readonly ImportEntry[];
+}
+
+/** What became of the records of a batch. */
+export class BatchTally {
+  readonly counts = { inserted: 0, updated: 0, unchanged: 0 };
+  readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
+
+  /** Of some markets so many were inserted, and so many updated. Each earlier change in the batch is an update, too. */
+  count(markets: readonly MarketWrite[], inserted: number, updated: number): void {
+    const records = markets.reduce((sum, { entries }) => sum + entries.length, 0);
+    const earlier = markets.reduce((sum, { changes }) => sum + changes - 1, 0);
+    this.counts.inserted += inserted;
+    this.counts.updated += updated + earlier;
+    this.counts.unchanged += records - inserted - updated - earlier;
+  }
+
+  refuse({ entries }: MarketWrite, reason: string): void {
+    for (const entry of entries) this.refused.push({ entry, reason });
+  }
+}
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
 export class MarketWriter {
@@ -25,77 +44,56 @@ export class MarketWriter {
    * Writes a batch, each market whole and at once.
    * @throws when MongoDB can't be used; what is written by then stays, and writing it again changes nothing
    */
-  async write(entries: readonly ImportEntry[]): Promise<BatchTally> {
+  async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
     const tally = new BatchTally();
     const missing: MarketWrite[] = [];
     const known: MarketWrite[] = [];
     const stored = await findStored(
       this.markets,
-      entries.map(({ record }) => record),
+      batch.map(({ record }) => record),
     );
     const now = new Date();
-    for (const [key, group] of groupBy(entries, ({ record }) => identityKey(record))) {
+    for (const [key, entries] of groupBy(batch, ({ record }) => identityKey(record))) {
       const before = stored.get(key);
-      const records = group.map(({ record }) => record);
+      const records = entries.map(({ record }) => record);
       const plan = planMarket(records, before, now);
-      const market = plan && { entries: group, ...plan };
-      if (!market) tally.count({ entries: group, changes: 0 }, 'unchanged');
+      const market = plan && { entries, ...plan };
+      if (!market) tally.counts.unchanged += entries.length;
       else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
-      else if (this.dryRun) tally.count(market, before ? 'updated' : 'inserted');
       else (before ? known : missing).push(market);
     }
-    known.push(...(await this.insert(missing, tally)));
-    // MongoDB tells how many markets of a bulk write it changed, not which. So markets with the same number of changes
-    // are written together, and the counts are right whichever it changed.
-    for (const alike of groupBy(known, ({ changes }) => String(changes)).values()) {
-      await this.change(alike, tally);
+    if (this.dryRun) {
+      tally.count(missing, missing.length, 0);
+      tally.count(known, 0, known.length);
+      return tally;
     }
+    // Somebody else may have inserted what is refused here.
+    await this.send(missing, insertOf, tally, (market) => known.push(market));
+    await this.send(known, upsertOf, tally, (market, reason) => {
+      tally.refuse(market, `MongoDB refuses it: ${printable(reason)}`);
+    });
     return tally;
   }
 
-  /** @returns the markets that somebody else has inserted meanwhile */
-  private async insert(
+  /** Writes markets, and counts those that MongoDB does not refuse. */
+  private async send(
     markets: readonly MarketWrite[],
+    operationOf: (market: MarketPlan) => AnyBulkWriteOperation,
     tally: BatchTally,
-  ): Promise<readonly MarketWrite[]> {
-    if (markets.length === 0) return [];
-    const inserts = markets.map(({ document }) => ({ insertOne: { document } }));
-    const { errors } = await bulkWrite(this.markets, inserts);
-    return markets.filter((market, index) => {
+    refuse: (market: MarketWrite, reason: string) => void,
+  ): Promise<void> {
+    if (markets.length === 0) return;
+    const result = await bulkWrite(this.markets, markets.map(operationOf));
+    const errors = new Map(result.getWriteErrors().map((error) => [error.index, error]));
+    const written = markets.filter((market, index) => {
       const error = errors.get(index);
-      if (error?.code === DUPLICATE_KEY) return true;
-      if (error) tally.refuse(market, refusalOf(error));
-      else tally.count(market, 'inserted');
-      return false;
+      if (error) refuse(market, error.errmsg ?? `code ${error.code}`);
+      return !error;
     });
+    tally.count(written, result.insertedCount + result.upsertedCount, result.modifiedCount);
   }
-
-  private async change(markets: readonly MarketWrite[], tally: BatchTally): Promise<void> {
-    const updates = markets.map((market) => updateOf(market.fields, isLarge(market)));
-    const { result, errors } = await bulkWrite(this.markets, updates);
-    let updated = result.modifiedCount;
-    // Somebody else has written the others meanwhile, or removed them.
-    const isDone = updated + errors.size === markets.length;
-    const inserts = markets.map(({ document }) => insertIfMissing(document));
-    const again = isDone ? undefined : await bulkWrite(this.markets, inserts);
-    for (const [index, market] of markets.entries()) {
-      const error = errors.get(index) ?? again?.errors.get(index);
-      if (error) tally.refuse(market, refusalOf(error));
-      else if (again && index in again.result.upsertedIds) tally.count(market, 'inserted');
-      else tally.count(market, updated-- > 0 ? 'updated' : 'unchanged');
-    }
-  }
-}
-
-function isLarge({ entries }: MarketEntries): boolean {
-  return entries.some(({ bytes }) => bytes >= LARGE_BYTES);
 }
 
 function isTooLarge(market: MarketWrite): boolean {
-  if (!isLarge(market)) return false;
-  return BSON.calculateObjectSize(insertIfMissing(market.document)) >= DOCUMENT_BYTES_MAX;
-}
-
-function refusalOf({ errmsg, code }: WriteError): string {
-  return `MongoDB refuses it: ${printable(errmsg ?? `code ${code}`)}`;
+  return BSON.calculateObjectSize(upsertOf(market)) >= DOCUMENT_BYTES_MAX;
 }
