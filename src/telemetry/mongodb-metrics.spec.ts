@@ -60,33 +60,6 @@ it('counts no connection that was given up before it was open: the driver may te
     expect(text).toContain(`mongodb_pool_${name} 0\n`);
 });
 
-async function waiting(): Promise<number> {
-  const text = String(await metrics.text());
-  return Number(/^mongodb_pool_wait_queue_length (.+)$/m.exec(text)?.[1]);
-}
-
-it('counts no wait for a connection that was given up: the driver tells no end of it', async () => {
-  clients[0]?.emit('connectionCheckOutStarted');
-  for (const end of ['connectionCheckedOut', 'connectionCheckOutFailed']) {
-    jest.advanceTimersByTime(500);
-    clients[0]?.emit('connectionCheckOutStarted');
-    expect(await waiting()).toBe(2);
-    jest.advanceTimersByTime(40);
-    clients[0]?.emit(end, { ...CONNECTION, durationMS: 40 });
-    expect(await waiting()).toBe(1);
-  }
-  jest.advanceTimersByTime(500);
-  expect(await waiting()).toBe(0);
-});
-
-it('a wait that ends after it was taken for given up ends no other', async () => {
-  clients[0]?.emit('connectionCheckOutStarted');
-  jest.advanceTimersByTime(1_500);
-  clients[0]?.emit('connectionCheckOutStarted');
-  clients[0]?.emit('connectionCheckOutFailed', { ...CONNECTION, durationMS: 1_500 });
-  expect(await waiting()).toBe(1);
-});
-
 it('is at most a second old', async () => {
   const rendered = new Metrics();
   const before = await rendered.text();

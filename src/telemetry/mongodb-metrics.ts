@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { MongoClient } from 'mongodb';
 import { Database } from '../database/database.js';
-import { DRIVER_OPTIONS } from '../database/driver-options.js';
 import { Metrics } from './metrics.js';
 
 /** Seconds. */
@@ -20,8 +19,6 @@ export class MongodbMetrics {
   private readonly open = new Set<string>();
   /** By connection, the function that ends its timer. */
   private readonly inUse = new Map<string, () => void>();
-  /** When each operation that waits for a connection began to: monotonic times in their order. */
-  private readonly waitingSince: number[] = [];
   private clients = 0;
   /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
   private wasUp: boolean | undefined;
@@ -49,7 +46,7 @@ export class MongodbMetrics {
   ) {
     const connections = 'Open connections to MongoDB, those in use included.';
     const inUse = 'Connections to MongoDB that are in use.';
-    const waiting = 'Operations that wait for a connection.';
+    const waiting = 'Reads that wait for one of the connections.';
     metrics.gauges({
       mongodb_up: [
         '1 while some MongoDB server can be read, and lets us in, else 0.',
@@ -57,7 +54,7 @@ export class MongodbMetrics {
       ],
       mongodb_pool_connections: [connections, () => this.open.size],
       mongodb_pool_connections_in_use: [inUse, () => this.inUse.size],
-      mongodb_pool_wait_queue_length: [waiting, () => this.waiting + database.slots.queueLength],
+      mongodb_pool_wait_queue_length: [waiting, () => database.slots.queueLength],
     });
     database.slots.onRefusal = () => this.checkoutFailures.inc();
     database.onClient((client) => this.watch(client));
@@ -82,37 +79,14 @@ export class MongodbMetrics {
     client.on('connectionClosed', (event) => {
       if (this.open.delete(nameOf(event))) this.closed.inc();
     });
-    client.on('connectionCheckOutStarted', () => {
-      this.waitingSince.splice(0, this.waitingSince.length - this.waiting);
-      this.waitingSince.push(performance.now());
-    });
     client.on('connectionCheckedOut', (event) => {
-      this.hasWaited(event.durationMS);
       this.inUse.set(nameOf(event), this.inUseTime.startTimer());
     });
-    client.on('connectionCheckOutFailed', (event) => {
-      this.hasWaited(event.durationMS);
-      this.checkoutFailures.inc();
-    });
+    client.on('connectionCheckOutFailed', () => this.checkoutFailures.inc());
     client.on('connectionCheckedIn', (event) => {
       this.inUse.get(nameOf(event))?.();
       this.inUse.delete(nameOf(event));
     });
-  }
-
-  /** Of a wait that is aborted the driver tells no end. It would have ended by now, if it is longer than any may be. */
-  private get waiting(): number {
-    const longest = performance.now() - DRIVER_OPTIONS.waitQueueTimeoutMS;
-    return this.waitingSince.filter((since) => since > longest).length;
-  }
-
-  /** An operation has waited for so long: of the others, some may have been aborted. */
-  private hasWaited(ms: number): void {
-    if (ms >= DRIVER_OPTIONS.waitQueueTimeoutMS) return;
-    const since = performance.now() - ms + 1;
-    // The driver may have begun to measure somewhat before it told us: then it is the first.
-    const index = this.waitingSince.findLastIndex((each) => each <= since);
-    this.waitingSince.splice(Math.max(0, index), 1);
   }
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
