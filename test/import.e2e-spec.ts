@@ -358,7 +358,7 @@ describe('markets import', () => {
       for (const line of [1, 2]) {
         expect(stderr).toContain(`-:${line}: MongoDB refuses it: Document failed validation\n`);
       }
-      expect(stderr).toContain('-:3: makes a document above the 16 MiB of MongoDB\n');
+      expect(stderr).toContain('-:3: makes a write above the 16 MiB of MongoDB\n');
     } finally {
       await otherClient.db().dropDatabase();
       await otherClient.close();
@@ -696,6 +696,7 @@ describe('markets import', () => {
       expect(names.toSorted()).toEqual(
         [...ids.map((id) => `${id}: new`), 'elsewhere: before'].toSorted(),
       );
+      for (const market of stored) expect(market).toHaveProperty('createdAt', expect.any(Date));
       const untouched = stored.filter(({ updatedAt }) => updatedAt.getTime() === theirs.getTime());
       expect(untouched.map(({ marketId }) => marketId)).toEqual(['same']);
     });

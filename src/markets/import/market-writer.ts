@@ -6,7 +6,7 @@ import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
 
-const TOO_LARGE = 'makes a document above the 16 MiB of MongoDB';
+const TOO_LARGE = 'makes a write above the 16 MiB of MongoDB';
 
 /** The records of one market in a batch, of which the last is written. */
 interface MarketWrite extends MarketPlan {
