@@ -52,12 +52,12 @@ export class Metrics {
     // Zero from the start: the rate of a series that is not there yet is not known.
     for (const reason of ['none', 'empty', ...REFUSALS]) this.authFailures.inc({ reason }, 0);
     for (const limit of ['key', 'address']) this.rateLimited.inc({ limit }, 0);
-    const build = {
+    new Gauge({
       name: 'markets_odds_build_info',
       help: 'Always 1; the label tells the version.',
-    };
-    const info = new Gauge({ ...build, labelNames: ['version'], registers: [this.registry] });
-    info.set({ version: VERSION }, 1);
+      labelNames: ['version'],
+      registers: [this.registry],
+    }).set({ version: VERSION }, 1);
     collectDefaultMetrics({ register: this.registry });
   }
 
