@@ -6,6 +6,8 @@ import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
 
+/** BSON takes at most twice the bytes of JSON, so that a shorter record makes no write that is too large. */
+const MEASURED_FROM_BYTES = DOCUMENT_BYTES_MAX / 4;
 const TOO_LARGE = 'makes a write above the 16 MiB of MongoDB';
 
 /** The records of one market in a batch, of which the last is written. */
@@ -95,5 +97,6 @@ export class MarketWriter {
 }
 
 function isTooLarge(market: MarketWrite): boolean {
+  if (market.entries.every(({ bytes }) => bytes < MEASURED_FROM_BYTES)) return false;
   return BSON.calculateObjectSize(upsertOf(market)) >= DOCUMENT_BYTES_MAX;
 }

@@ -34,6 +34,12 @@ export function insertOf({ document }: MarketPlan): AnyBulkWriteOperation {
   return { insertOne: { document } };
 }
 
+/** Whether a market `was` stored as it is to be `now`. */
+const IS_STORED = {
+  $and: contentFields.map(({ name }) => ({ $eq: [`$was.${name}`, `$now.${name}`] })),
+};
+const IS_MISSING = { $eq: [{ $type: '$was._id' }, 'missing'] };
+
 /**
  * Stores the fields of a market and removes what they lack, unless all is stored already: MongoDB compares by itself,
  * since others may write meanwhile. What nobody has stored is inserted.
@@ -41,13 +47,11 @@ export function insertOf({ document }: MarketPlan): AnyBulkWriteOperation {
 export function upsertOf({ fields, document }: MarketPlan): AnyBulkWriteOperation {
   const names = contentFields.map(({ name }) => name);
   const lacking = names.filter((name) => fields[name] === undefined);
-  const isStored = { $and: names.map((name) => ({ $eq: [`$was.${name}`, `$now.${name}`] })) };
-  const isMissing = { $eq: [{ $type: '$was._id' }, 'missing'] };
-  const created = { $cond: [isMissing, { createdAt: document['createdAt'] }, {}] };
+  const created = { $cond: [IS_MISSING, { createdAt: document['createdAt'] }, {}] };
   const update = [
     // The fields stand in it once, so that a market of nearly 16 MiB fits into the command.
     { $replaceWith: { was: '$$ROOT', now: { $literal: fields } } },
-    { $replaceWith: { $cond: [isStored, '$was', { $mergeObjects: [created, '$was', '$now'] }] } },
+    { $replaceWith: { $cond: [IS_STORED, '$was', { $mergeObjects: [created, '$was', '$now'] }] } },
     ...(lacking.length > 0 ? [{ $unset: lacking }] : []),
   ];
   const filter = Object.fromEntries(MARKET_IDENTITY.map((name) => [name, fields[name]]));
