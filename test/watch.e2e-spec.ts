@@ -81,7 +81,7 @@ async function restart(config: Partial<Config> = {}): Promise<TestApp> {
   const restarted = await createTestApp({ mongodbUri, dbInit: false, ...config });
   // On a busy machine the feed begins later than a caller waits for it.
   await told(restarted);
-  await restarted.app.get(HistoryBackfill).recent;
+  await Promise.all(restarted.app.get(HistoryBackfill).steps);
   return restarted;
 }
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Timestamp, type Db } from 'mongodb';
+import { Timestamp, type Db, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
@@ -19,17 +19,22 @@ let backfill: HistoryBackfill;
 let hasAskedInVain: boolean;
 /** Called when a reading of the log is over. */
 let read: () => void;
+/** A reading of the log from before this second takes longer than anybody waits. */
+let silentBefore: number;
+const never = new Promise<void>(() => undefined);
 
 beforeEach(() => {
   read = () => undefined;
   hasAskedInVain = false;
+  silentBefore = 0;
   const own = { ageMs: 0 };
   feed = own;
   const session = { endSession: async () => read() };
   const db = {
     client: { startSession: () => session },
-    command: async () => {
+    command: async ({ pipeline: [first] }: Document) => {
       hasAskedInVain ||= own.ageMs === Infinity;
+      if (first.$changeStream.startAtOperationTime.lessThan(at(silentBefore))) await never;
       return { cursor: { id: 0, firstBatch: [], postBatchResumeToken: LOG_END } };
     },
   };
@@ -48,7 +53,7 @@ function begin(position: Timestamp, until: Timestamp | undefined = position): vo
 it('takes nothing for known that was read for a feed which has begun anew since', async () => {
   begin(at(1_000));
   read = () => begin(at(2_000), undefined);
-  await backfill.recent;
+  await Promise.all(backfill.steps);
   expect(history.begin).toEqual(at(2_000));
 });
 
@@ -69,6 +74,17 @@ it('goes on waiting for all of the past where a client missed more than its rece
   const since = at(1_500);
   begin(at(2_000));
   await backfill.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
+  expect(history.begin?.lessThanOrEqual(since)).toBe(true);
+});
+
+it('keeps a client that missed some seconds waiting for these alone: half a minute may be tens of thousands of changes', async () => {
+  silentBefore = 1_985;
+  begin(at(2_000));
+  const since = at(1_995);
+  const known = backfill.waitUntilKnown({ since, waitMs: 60_000 } as WatchQuestion);
+  await expect(
+    Promise.race([known, delay(5_000, 'waits', { ref: false })]),
+  ).resolves.toBeUndefined();
   expect(history.begin?.lessThanOrEqual(since)).toBe(true);
 });
 

@@ -12,8 +12,8 @@ import { MarketChange } from '../cache/market-change.js';
 import { SCOPE_FIELDS } from '../scope.js';
 import type { WatchQuestion } from './watch-question.js';
 
-/** The history is filled so far back first, for clients that reconnect; then all of it. */
-const RECENT_SECONDS = 30;
+/** The history is filled so far back, step by step: clients that reconnect have missed seconds, not minutes. */
+const STEPS_SECONDS = [3, 10, 30, 100, 300, KEPT_SECONDS];
 
 const FEED_POLL_MS = 50;
 
@@ -31,9 +31,8 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   /** How often the feed has begun anew: what is read for an earlier beginning is out of date. */
   private run = 0;
   private closed = false;
-  /** Settled when the recent past is known, or never will be. */
-  recent: Promise<void> = Promise.resolve();
-  private all: Promise<void> = this.recent;
+  /** For each step: settled when so much of the past is known, or never will be. */
+  steps: readonly Promise<void>[] = [];
 
   constructor(
     private readonly database: Database,
@@ -47,8 +46,10 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   forgetAll(until: Timestamp | undefined): void {
     const run = (this.run += 1);
     if (!until || this.closed) return;
-    this.recent = this.fill(run, until, RECENT_SECONDS);
-    this.all = this.recent.then(() => this.fill(run, until, KEPT_SECONDS));
+    let filled = Promise.resolve();
+    this.steps = STEPS_SECONDS.map(
+      (seconds) => (filled = filled.then(() => this.fill(run, until, seconds))),
+    );
   }
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
@@ -57,7 +58,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
     if (!since || waitMs < 0) return;
     const { run } = this;
     const tooLate = delay(waitMs, undefined, { ref: false });
-    for (const filled of [this.recent, this.all]) {
+    for (const filled of this.steps) {
       const { begin } = this.history;
       if (begin && !since.lessThan(begin)) return;
       await Promise.race([filled, tooLate]);
@@ -72,8 +73,8 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
 
   private async fill(run: number, until: Timestamp, seconds: number): Promise<void> {
     // While the feed can't read the oplog, this can't either; and `database` may connect after the feed.
-    do await delay(FEED_POLL_MS);
-    while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db));
+    while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db))
+      await delay(FEED_POLL_MS);
     const { begin } = this.history;
     // A history that begins later has dropped what was before: there was too much, or it was of another collection.
     if (run !== this.run || !begin || begin.greaterThan(until)) return;
