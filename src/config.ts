@@ -97,9 +97,12 @@ export class ConfigError extends Error {}
  * is silent. An empty variable is unset.
  * @throws ConfigError naming every bad setting
  */
-export function loadConfig(env: NodeJS.ProcessEnv = environment()): Config {
+export function loadConfig(given?: NodeJS.ProcessEnv): Config {
+  const { variables: env, faults: faultsOfFile } = given
+    ? { variables: given, faults: [] }
+    : environment();
   const config: Config = new Config();
-  const faults: string[] = [];
+  const faults = [...faultsOfFile];
   for (const { variable, property, parse } of settings) {
     const text = env[variable];
     if (!text) continue;

@@ -6,7 +6,7 @@ import { environment } from './common/env-file.js';
 import { probeFault } from './health/probe.js';
 
 // Not by loadConfig(), which loads MongoDB's driver. The server has checked these settings already.
-const { ADMIN_PORT, PORT, HOST } = environment();
+const { ADMIN_PORT, PORT, HOST } = environment().variables;
 
 // A failed check restarts the container, which doesn't bring MongoDB back: so `live`.
 const probe = process.argv[2] ?? 'live';

@@ -25,11 +25,11 @@ describe('readEnvFile', () => {
     ['without an end of the last line', LINES.trimEnd()],
   ])('reads a file %s', async (_how, text) => {
     await writeFile(file, text);
-    expect(readEnvFile(file)).toEqual(SETTINGS);
+    expect(readEnvFile(file)).toEqual({ variables: SETTINGS, faults: [] });
   });
 
   it('finds nothing where no file is', () => {
-    expect(readEnvFile(join(folder, 'none'))).toEqual({});
+    expect(readEnvFile(join(folder, 'none'))).toEqual({ variables: {}, faults: [] });
   });
 
   it.each([
@@ -38,7 +38,7 @@ describe('readEnvFile', () => {
     ['Latin 1', Buffer.from('HOST=é', 'latin1')],
   ])('does not take %s for settings', async (_what, bytes) => {
     await writeFile(file, bytes);
-    expect(() => readEnvFile(file)).toThrow(`${file} is not UTF-8`);
+    expect(readEnvFile(file)).toEqual({ variables: {}, faults: [`${file} is not UTF-8`] });
   });
 
   it('takes spaces and tabs before a name, export, values of several lines and names of others', async () => {
@@ -46,7 +46,10 @@ describe('readEnvFile', () => {
       file,
       "# it's = mine\n\n  export A=1\nb.c-d = '2\n=3' # two lines\n\t\n \tE=it's\nF=",
     );
-    expect(readEnvFile(file)).toEqual({ A: '1', 'b.c-d': '2\n=3', E: "it's", F: '' });
+    expect(readEnvFile(file)).toEqual({
+      variables: { A: '1', 'b.c-d': '2\n=3', E: "it's", F: '' },
+      faults: [],
+    });
   });
 
   it.each([
@@ -57,12 +60,18 @@ describe('readEnvFile', () => {
     ['with a tab in its name', '# a\nLOG\t=debug\n', 2],
   ])('refuses a line %s, by its number', async (_how, text, line) => {
     await writeFile(file, text);
-    expect(() => readEnvFile(file)).toThrow(
+    expect(readEnvFile(file).faults).toEqual([
       `${file} has a line that is not NAME=value: line ${line}`,
-    );
+    ]);
+  });
+
+  it('tells each line that it refuses, and reads the others', async () => {
+    await writeFile(file, `PORT\n${LINES}\nLOG LEVEL=debug\n`);
+    const faults = [1, 5].map((line) => `${file} has a line that is not NAME=value: line ${line}`);
+    expect(readEnvFile(file)).toEqual({ variables: SETTINGS, faults });
   });
 
   it('says why a file can not be read', () => {
-    expect(() => readEnvFile(folder)).toThrow(`${folder} can't be read: EISDIR`);
+    expect(readEnvFile(folder).faults).toEqual([`${folder} can't be read: EISDIR`]);
   });
 });
