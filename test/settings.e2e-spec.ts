@@ -91,11 +91,14 @@ it('all origins are allowed alone, or some by their names', () => {
   }
 });
 
-it.each(['a.b', 'a%20b', 'a$b', 'ä'.repeat(32)])('a database can not be named %s', (name) => {
-  expect(() => loadConfig({ MONGODB_URI: `mongodb://127.0.0.1/${name}` })).toThrow(
-    'MONGODB_URI must name a database',
-  );
-});
+it.each(['a.b', 'a%20b', 'a$b', 'ä'.repeat(32), 'admin', 'config', 'local'])(
+  'a database can not be named %s',
+  (name) => {
+    expect(() => loadConfig({ MONGODB_URI: `mongodb://127.0.0.1/${name}` })).toThrow(
+      'MONGODB_URI must name a database',
+    );
+  },
+);
 
 it('a database can have a name of 63 bytes', () => {
   const mongodbUri = `mongodb://127.0.0.1/${'d'.repeat(63)}`;

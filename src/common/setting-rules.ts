@@ -44,6 +44,7 @@ function refuseUnescaped(text: string): void {
 /** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
 const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
 const DATABASE_NAME_BYTES = 63;
+const DATABASES_OF_MONGODB = ['admin', 'config', 'local'];
 
 /** MongoDB refuses each read that allows a secondary to be behind by less. */
 const MAX_STALENESS_SECONDS_MIN = 90;
@@ -61,9 +62,14 @@ export function mongodbUri(text: string): string {
     );
   }
   const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, writeConcern } = client.options;
-  if (NOT_IN_DATABASE_NAMES.test(dbName) || Buffer.byteLength(dbName) > DATABASE_NAME_BYTES) {
+  const isAllowed =
+    Buffer.byteLength(dbName) <= DATABASE_NAME_BYTES &&
+    !NOT_IN_DATABASE_NAMES.test(dbName) &&
+    !DATABASES_OF_MONGODB.includes(dbName);
+  if (!isAllowed) {
     throw new SettingFault(
-      'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces',
+      'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces; ' +
+        "admin, config and local are MongoDB's own (a user's database is named by authSource)",
     );
   }
   if (writeConcern?.w === 0) {
