@@ -164,6 +164,22 @@ describe('a connection string that names how reads and writes go', () => {
   });
 });
 
+describe('a connection string that names how documents are read', () => {
+  it('changes neither answers nor keys nor the change feed', async () => {
+    const url = new URL(mongodbUri);
+    const isDefault = { promoteBuffers: false, promoteLongs: true, promoteValues: true };
+    const decoding = { ...isDefault, raw: false, useBigInt64: false, checkKeys: false };
+    for (const [name, value] of Object.entries(decoding)) url.searchParams.set(name, `${!value}`);
+    service = await createTestApp({ mongodbUri: url.href });
+    const { body } = await service.get('/v1/markets/market/fixture/any').expect(200);
+    expect(body.meta.itemCount).toBe(0);
+    const { app, keys } = service;
+    await until(() => app.get(ChangeFeed).isCurrent, 5_000);
+    const { id } = await keys.create({ name: 'limited', rateLimit: 5 });
+    expect(await keys.rotate(id, { overlapMs: 0 })).toMatchObject({ record: { rateLimit: 5 } });
+  });
+});
+
 describe('a connection string that names no database', () => {
   it('is of the default one: what others change there shows, though memory answers', async () => {
     const url = new URL(mongod.uri);

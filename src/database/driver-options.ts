@@ -7,7 +7,16 @@ const DEFAULT_DATABASE = 'markets-odds';
  * How replies are decoded. Markets are written by others, too: neither a broken string nor a regular expression that
  * JavaScript does not know may hide a whole page or end the change feed. `db.command` does not inherit it: pass it on.
  */
-export const DECODING = { enableUtf8Validation: false, bsonRegExp: true } as const;
+export const DECODING = {
+  enableUtf8Validation: false,
+  bsonRegExp: true,
+  // The driver's defaults, whatever the connection string says.
+  promoteBuffers: false,
+  promoteLongs: true,
+  promoteValues: true,
+  raw: false,
+  useBigInt64: false,
+} as const;
 
 /**
  * How the driver is set up for a service that answers within two seconds, or says that it can't.
@@ -28,6 +37,7 @@ export const DRIVER_OPTIONS = {
   // Reads have slots, so hardly one waits for the connection of another; it may wait for one that is being opened,
   // which with TLS and a password takes six round trips.
   waitQueueTimeoutMS: 1_500,
+  checkKeys: false,
   ...DECODING,
 } as const satisfies MongoClientOptions;
 
