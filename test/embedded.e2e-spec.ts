@@ -180,7 +180,7 @@ describe('the embedded MongoDB', () => {
     const file = join(folder, 'a file');
     await writeFile(file, '');
     await expect(new User('the server', file).uri).rejects.toThrow(
-      `The embedded MongoDB in ${file} can't run: ENOTDIR`,
+      `The embedded MongoDB in ${file} (EMBEDDED_DB_PATH) can't run: ENOTDIR`,
     );
     // Without /proc it is the root folder that refuses.
     await expect(new User('the server', '/proc/nope').uri).rejects.toThrow("can't run: E");

@@ -47,7 +47,7 @@ export async function openEmbedded(options: EmbeddedOptions, say: Say): Promise<
     return await open({ ...options, path: await realpath(options.path) }, say);
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    const message = `The embedded MongoDB in ${options.path} can't run: ${messageOf(error)}`;
+    const message = `The embedded MongoDB in ${options.path} (EMBEDDED_DB_PATH) can't run: ${messageOf(error)}`;
     throw new Error(message, { cause: error });
   }
 }
