@@ -56,6 +56,12 @@ it('applies no change that is older than what was read', () => {
   expect(namesIn(scope)).toEqual(['new']);
 });
 
+it('never knows what was before another collection, however far back is noted after that', () => {
+  tell(12, { kind: 'collectionReplaced' });
+  history.extendTo(at(5));
+  expect(history.begin).toEqual(at(12));
+});
+
 it('notes a market once, and nothing of one that no scope holds any more', () => {
   const scope = live.add(scopeReadAt(10, 'old'));
   tell(11, { kind: 'stored', id: 'a', before: {}, document: stored('new') });
