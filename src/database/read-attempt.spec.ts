@@ -60,6 +60,13 @@ it('hears from each reply what was written', async () => {
   expect(topology.readAfterTime.newest).toBe($clusterTime);
 });
 
+it('knows the newest write of the primary, though a majority may lack it', async () => {
+  const { attempt, command } = attemptOf();
+  const [majority, newest] = [1, 2].map((i) => ({ ts: new Timestamp({ t: 1, i }) }));
+  command.mockResolvedValue({ lastWrite: { opTime: newest, majorityOpTime: majority } });
+  expect(await attempt.newestWrite()).toBe(newest?.ts);
+});
+
 it.each([
   [500, 'a second pass'],
   [501, 'a transaction'],
