@@ -94,6 +94,14 @@ it('asks again when all secondaries have refused, as when each is just being shu
   await expect(reads.run(900, read)).resolves.toBe('answer');
 });
 
+it('says that no server can be read, not that MongoDB is slow, where no secondary has what was written', async () => {
+  const MAX_TIME_MS_EXPIRED = 50;
+  const { reads } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
+  const read = () =>
+    Promise.reject(new MongoServerError({ message: 'waited', code: MAX_TIME_MS_EXPIRED }));
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
+});
+
 it('asks a new primary at once, while secondaries wait for what they lack', async () => {
   const { reads, tell } = readsOf('Unknown', 'RSSecondary', 'RSSecondary');
   const read = reads.run(900, async ({ isOfPrimary }: ReadAttempt) => {
