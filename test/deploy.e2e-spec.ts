@@ -30,6 +30,7 @@ import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod } from './mongo.js';
 import { APP_NAME } from './mongo-admin.js';
+import { MongosDisguise } from './mongos-disguise.js';
 import { until } from './until.js';
 
 const UNAUTHORIZED = 13;
@@ -283,6 +284,25 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     await until(isUp);
     // Each application has one for the change feed alone.
     await until(async () => (await clients()) <= 2 * apps.length, 5_000);
+  });
+
+  it('may be dropped and made again behind a mongos, too, where no change feed finds out', async () => {
+    const mongos = await new MongosDisguise(mongod.ports[0] ?? 0).listen();
+    const db = root.db(DATABASE);
+    try {
+      const mongodbUri = `mongodb://marketsService:${PASSWORD}@127.0.0.1:${mongos.port}/${DATABASE}`;
+      const service = await connectedApp('marketsService', { mongodbUri });
+      const readiness = async () =>
+        (await supertest(service.getHttpServer()).get('/health/ready')).status;
+      await until(async () => (await readiness()) === 200);
+      await db.command({ dropUser: 'marketsService' });
+      await until(async () => (await readiness()) === 503);
+      await db.command({ createUser: 'marketsService', pwd: PASSWORD, roles: ['marketsService'] });
+      await until(async () => (await readiness()) === 200, 10_000);
+    } finally {
+      await Promise.all(apps.splice(0).map((app) => app.close()));
+      mongos.close();
+    }
   });
 
   it('let the service turn on no images, which it does not try again and again', async () => {
