@@ -162,6 +162,13 @@ describe('ChangeFeed', () => {
     }
   });
 
+  it('tells the database what was written, for reads that may be behind it', async () => {
+    await things.insertOne({ _id: 1 });
+    const { operationTime } = await client.db().command({ ping: 1 });
+    const { readAfterTime } = feed['database'].topology;
+    await until(() => readAfterTime.newest?.clusterTime.lessThan(operationTime) === false);
+  });
+
   it.each([
     ['drop', () => things.drop()],
     ['rename away', () => things.rename('elsewhere')],
