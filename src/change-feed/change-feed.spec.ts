@@ -230,7 +230,7 @@ describe('ChangeFeed', () => {
     );
   });
 
-  it('leaves no cursor to MongoDB when a reader of changes leaves', async () => {
+  it('leaves neither cursor nor session open when a reader of changes leaves', async () => {
     const db = client.db(`${things.dbName}-2`);
     const mine = { 'cursor.nDocsReturned': 0, ns: { $regex: `^${db.databaseName}` } };
     const open = [
@@ -238,11 +238,13 @@ describe('ChangeFeed', () => {
       { $match: { type: 'idleCursor', ...mine } },
     ];
     const count = async () => (await client.db('admin').aggregate(open).toArray()).length;
+    const sessions = jest.spyOn(client, 'startSession');
     for await (const { events } of changeBatches(db, { collections: ['things'], start: {} })) {
       expect(events).toEqual([]);
       expect(await count()).toBe(1);
       break;
     }
+    expect(sessions.mock.results[0]?.value).toMatchObject({ hasEnded: true });
     await until(async () => (await count()) === 0);
   });
 
