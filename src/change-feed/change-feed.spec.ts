@@ -439,6 +439,15 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     }
   });
 
+  it('leaves a server that does not answer, though its monitor hears it', async () => {
+    feed.onApplicationBootstrap();
+    await until(() => feed.ageMs < FRESH_MS);
+    const hanging = { failCommands: ['getMore'], blockConnection: true, blockTimeMS: 3_000 };
+    await setFailCommand(mongod, { times: 1 }, hanging);
+    await until(() => feed.ageMs === Infinity, 10_000);
+    await until(() => feed.ageMs < FRESH_MS);
+  });
+
   it('grows old while MongoDB is silent, and is fresh again after', async () => {
     feed.onApplicationBootstrap();
     await until(() => feed.ageMs < FRESH_MS);
