@@ -44,8 +44,12 @@ it('at the signal each stream is told, and callers come back one after the other
   });
   expect(late.response.statusCode).toBe(200);
   expect((await late.named('end')).data.reason).toBe('draining');
+  const probes = ['live', 'ready'].map((probe) => fetch(`${server.url}/health/${probe}`));
+  const [live, ready] = await Promise.all(probes);
   // Who asks for anything else is to ask elsewhere the next time.
-  expect((await fetch(`${server.url}/health/live`)).headers.get('connection')).toBe('close');
+  expect(live?.headers.get('connection')).toBe('close');
+  // And whoever sends requests here is to send them elsewhere.
+  expect(ready?.status).toBe(503);
   await Promise.all(streams.map((stream) => stream.over()));
   expect(streams.map(({ names }) => names.at(-1))).toEqual(streams.map(() => 'end'));
 
