@@ -248,6 +248,17 @@ describe('ChangeFeed', () => {
     await until(async () => (await count()) === 0);
   });
 
+  it('reads at most a thousand changes at a time, since to decode them holds up everybody', async () => {
+    const lengths: number[] = [];
+    const db = client.db(things.dbName);
+    for await (const { events } of changeBatches(db, { collections: ['things'], start: {} })) {
+      if (lengths.push(events.length) === 1)
+        await things.insertMany(Array.from({ length: 1_500 }, (_, _id) => ({ _id })));
+      if (lengths.reduce((sum, length) => sum + length) >= 1_500) break;
+    }
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(1_000);
+  });
+
   it('is not fresh, and says why, where there is no replica set', async () => {
     const standalone = await TestMongod.start({ members: 0 });
     const blind = feedOf(standalone.uri);
