@@ -40,13 +40,15 @@ it.each([
 });
 
 it.each([
-  ['the feed is not current: memory would not answer', false, 'e'],
-  ['an id is read alike as those whose UTF-8 is broken', true, 'e\ufffd'],
-])('loads nothing where %s', async (_why, isCurrent, eventId) => {
+  ['the feed is not current: memory would not answer', false, 'e', 1],
+  ['an id is read alike as those whose UTF-8 is broken', true, 'e\ufffd', 1],
+  ['there is to be no cache', true, 'e', 0],
+])('loads nothing where %s', async (_why, isCurrent, eventId, cacheMaxMb) => {
   const load = jest.fn<ScopeLoader['load']>();
   const live = { addOwner: () => undefined } as unknown as LiveScopes;
   const feed = { isCurrent } as ChangeFeed;
-  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
+  const config = { ...new Config(), cacheMaxMb };
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, config);
   for (let asked = 0; asked < 4; asked += 1) {
     await cache.recallAfterLoad({ eventId }, { page: 1, take: 10 });
   }
