@@ -120,7 +120,6 @@ export class WatchedScopes implements ScopeOwner {
     const watched = this.watched.get(key);
     if (!watched) return;
     this.weigh(watched);
-    if (watched.watchers.size === 0) this.watched.delete(key);
     watched.markNew();
   }
 
