@@ -13,7 +13,7 @@ import { SCOPE_FIELDS } from '../scope.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The history is filled so far back, step by step: clients that reconnect have missed seconds, not minutes. */
-const STEPS_SECONDS = [3, 10, 30, 100, 300, KEPT_SECONDS];
+const STEPS_SECONDS = [10, 60, KEPT_SECONDS];
 
 const FEED_POLL_MS = 50;
 
