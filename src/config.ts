@@ -98,11 +98,8 @@ export class ConfigError extends Error {}
  * @throws ConfigError naming every bad setting
  */
 export function loadConfig(given?: NodeJS.ProcessEnv): Config {
-  const { variables: env, faults: faultsOfFile } = given
-    ? { variables: given, faults: [] }
-    : environment();
+  const { variables: env, faults } = given ? { variables: given, faults: [] } : environment();
   const config: Config = new Config();
-  const faults = [...faultsOfFile];
   for (const { variable, property, parse } of settings) {
     const text = env[variable];
     if (!text) continue;

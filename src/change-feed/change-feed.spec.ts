@@ -245,6 +245,7 @@ describe('ChangeFeed', () => {
       break;
     }
     expect(sessions.mock.results[0]?.value).toMatchObject({ hasEnded: true });
+    sessions.mockRestore();
     await until(async () => (await count()) === 0);
   });
 

@@ -8,7 +8,7 @@ const SETTING = /^(?:export +)?[\w.-]+ *=(?: *(?:"[^"]*"|'[^']*'|`[^`]*`))?.*$/g
 /** What a file such as `.env` sets, and what is wrong with it. */
 interface EnvFile {
   readonly variables: NodeJS.ProcessEnv;
-  readonly faults: readonly string[];
+  readonly faults: string[];
 }
 
 /** Sets nothing where there is no file. */

@@ -46,10 +46,12 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   forgetAll(until: Timestamp | undefined): void {
     const run = (this.run += 1);
     if (!until || this.closed) return;
-    let filled = Promise.resolve();
-    this.steps = STEPS_SECONDS.map(
-      (seconds) => (filled = filled.then(() => this.fill(run, until, seconds))),
-    );
+    const steps: Promise<void>[] = [];
+    for (const seconds of STEPS_SECONDS) {
+      const before = steps.at(-1) ?? Promise.resolve();
+      steps.push(before.then(() => this.fill(run, until, seconds)));
+    }
+    this.steps = steps;
   }
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
