@@ -108,14 +108,16 @@ describe('the command line', () => {
     expect(stderr).not.toMatch(/99999|s3cret/);
   });
 
-  it('reads the first line of a .env that begins with a byte order mark', async () => {
+  it('reads the first line of a .env that begins with a byte order mark, and tells its other faults besides', async () => {
     const cwd = await mkdtemp(join(tmpdir(), 'markets-cli-'));
     try {
-      await writeFile(join(cwd, '.env'), '\ufeffPORT=99999\n');
+      await writeFile(join(cwd, '.env'), '\ufeffPORT=99999\nLOG LEVEL=debug\n');
       const { code, stderr } = await runCli(['db', 'status'], { cwd });
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: 'error: Bad settings:\n  PORT must be a whole number from 0 to 65535\n',
+        stderr:
+          'error: Bad settings:\n  .env has a line that is not NAME=value: line 2\n' +
+          '  PORT must be a whole number from 0 to 65535\n',
       });
     } finally {
       await rm(cwd, { recursive: true });

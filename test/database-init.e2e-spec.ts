@@ -8,13 +8,14 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { MongoClient, type Db } from 'mongodb';
+import { Binary, Long, MongoClient, type Db } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted-indexes.js';
+import { idText } from '../src/markets/id-text.js';
 import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -171,11 +172,17 @@ describe('a connection string that names how documents are read', () => {
     const decoding = { ...isDefault, raw: false, useBigInt64: false, checkKeys: false };
     for (const [name, value] of Object.entries(decoding)) url.searchParams.set(name, `${!value}`);
     service = await createTestApp({ mongodbUri: url.href });
-    const { body } = await service.get('/v1/markets/market/fixture/any').expect(200);
-    expect(body.meta.itemCount).toBe(0);
+    const [_id, price] = [new Binary(Buffer.from('id')), Long.fromNumber(2)];
+    await db
+      .collection('markets')
+      .insertOne({ _id, fixtureId: 'f', runners: [{ price }] } as never);
+    const { body } = await service.get('/v1/markets/market/fixture/f').expect(200);
+    expect(body.data).toEqual([{ _id: idText(_id), fixtureId: 'f', runners: [{ price: 2 }] }]);
     const { app, keys } = service;
     await until(() => app.get(ChangeFeed).isCurrent, 5_000);
-    const { id } = await keys.create({ name: 'limited', rateLimit: 5 });
+    const { id } = await keys.create({ name: 'limited' });
+    const limited = { $set: { rateLimit: Long.fromNumber(5) } };
+    await db.collection('api_keys').updateOne({ _id: id as never }, limited);
     expect(await keys.rotate(id, { overlapMs: 0 })).toMatchObject({ record: { rateLimit: 5 } });
   });
 });
