@@ -174,8 +174,11 @@ describe('records that others wrote', () => {
 
   it('that end keep their end when rotated, if nobody knows how old they are', async () => {
     const expiresAt = new Date(Date.now() + DAY_MS);
-    const id = await odd({ name: 'ageless', expiresAt });
-    expect((await run('rotate', id)).json.expiresAt).toBe(expiresAt.toISOString());
+    const madeAfter = new Date(+expiresAt + DAY_MS);
+    for (const createdAt of [undefined, 'x', madeAfter]) {
+      const id = await odd({ name: 'ageless', createdAt, expiresAt });
+      expect((await run('rotate', id)).json.expiresAt).toBe(expiresAt.toISOString());
+    }
   });
 });
 

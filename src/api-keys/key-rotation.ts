@@ -21,9 +21,9 @@ export function successorOf(old: StoredApiKey, now: Date): KeyFields {
   return { ...fields, expiresAt: endAfter(old, now) };
 }
 
-/** A new key lives as long as the old one; where that can't be known, it ends with it. */
+/** A new key lives as long as the old one was to live; where that can't be known, it ends with it. */
 function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
   if (!isDate(expiresAt)) return undefined;
-  if (!isDate(createdAt)) return expiresAt;
-  return new Date(now.getTime() + (expiresAt.getTime() - createdAt.getTime()));
+  const lifeMs = isDate(createdAt) ? expiresAt.getTime() - createdAt.getTime() : 0;
+  return lifeMs > 0 ? new Date(now.getTime() + lifeMs) : expiresAt;
 }
