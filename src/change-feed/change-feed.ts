@@ -168,7 +168,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const streamAt = clusterTimeOf(resumeToken);
     for (const commit of this.assembly.add(events, streamAt)) {
       this.tell(commit);
-      this.resumeToken = commit.resumeToken;
+      this.resumeToken = commit.last._id;
     }
     const { pending } = this.assembly;
     if (!pending) this.resumeToken = resumeToken;
@@ -185,7 +185,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
       this.listeners.tell(commit);
     } catch (error) {
       this.logger.error({ err: error }, 'A change could not be applied: what was known is dropped');
-      this.listeners.forgetAll(commit.clusterTime);
+      this.listeners.forgetAll(commit.last.clusterTime);
     }
   }
 

@@ -16,9 +16,9 @@ function anEvent(seconds: number, id: string, text = ''): ChangeEvent {
 }
 
 const told = (commits: readonly CommitEvents[]) =>
-  commits.map(({ events, resumeToken }) => ({
+  commits.map(({ events, last }) => ({
     ids: events?.map(({ fullDocument }) => fullDocument?.['_id'] as string),
-    goesOnAfter: resumeToken._data,
+    goesOnAfter: last._id._data,
   }));
 
 describe('CommitAssembly', () => {

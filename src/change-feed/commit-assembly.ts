@@ -1,14 +1,11 @@
 import { BSON, type Timestamp } from 'mongodb';
 import type { ChangeEvent } from './change.js';
-import type { ResumeToken } from './cluster-time.js';
 
 /** The events with one cluster time. */
 export interface CommitEvents {
-  readonly clusterTime: Timestamp;
   /** Undefined when they were too many to be held. */
   events: ChangeEvent[] | undefined;
-  /** Where to go on after it. */
-  resumeToken: ResumeToken;
+  last: ChangeEvent;
 }
 
 /** Of a commit above one of these bounds no events are held. */
@@ -23,7 +20,7 @@ export class CommitAssembly {
 
   /** The cluster time of a commit that may not be whole yet. */
   get pending(): Timestamp | undefined {
-    return this.held?.clusterTime;
+    return this.held?.last.clusterTime;
   }
 
   /**
@@ -34,15 +31,15 @@ export class CommitAssembly {
   add(events: readonly ChangeEvent[], streamAt: Timestamp): CommitEvents[] {
     const whole: CommitEvents[] = [];
     for (const event of events) {
-      if (this.held?.clusterTime.equals(event.clusterTime)) {
+      if (this.held?.last.clusterTime.equals(event.clusterTime)) {
         this.join(this.held, event);
         continue;
       }
       if (this.held) whole.push(this.held);
-      this.held = { clusterTime: event.clusterTime, events: [event], resumeToken: event._id };
+      this.held = { events: [event], last: event };
       this.bytes = 0;
     }
-    if (this.held && (events.length === 0 || streamAt.greaterThan(this.held.clusterTime))) {
+    if (this.held && (events.length === 0 || streamAt.greaterThan(this.held.last.clusterTime))) {
       whole.push(this.held);
       this.clear();
     }
@@ -54,7 +51,7 @@ export class CommitAssembly {
   }
 
   private join(commit: CommitEvents, event: ChangeEvent): void {
-    commit.resumeToken = event._id;
+    commit.last = event;
     if (!commit.events) return;
     this.bytes += bytesOf(event);
     commit.events.push(event);

@@ -16,7 +16,7 @@ it.each([
     clusterTime,
     wallTime: new Date(Date.now() + fromNow),
   } as const;
-  listeners.tell({ clusterTime, events: [event], resumeToken: event._id });
+  listeners.tell({ events: [event], last: event });
   expect(listeners.lagMs).toBeGreaterThanOrEqual(lagMs);
   expect(listeners.lagMs).toBeLessThan(lagMs + 1_000);
 });

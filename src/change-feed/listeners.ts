@@ -28,19 +28,17 @@ export class Listeners {
     return this.newest.get(collection);
   }
 
-  tell({ events, clusterTime }: CommitEvents): void {
-    const last = events?.at(-1);
-    if (!events || !last) {
-      this.forgetAll(clusterTime);
-      return;
-    }
+  tell({ events, last: { clusterTime, wallTime } }: CommitEvents): void {
+    this.lagMs = Math.max(0, Date.now() - wallTime.getTime());
+    if (!events) this.forgetAll(clusterTime);
     for (const [collection, listeners] of this.byCollection) {
-      const changes = events.flatMap((event) => changeOf(event, collection) ?? []);
-      if (changes.length === 0) continue;
-      this.newest.set(collection, last.wallTime);
+      const changes = events?.flatMap((event) => changeOf(event, collection) ?? []);
+      if (changes?.length === 0) continue;
+      // Without its events a commit may be of any collection.
+      this.newest.set(collection, wallTime);
+      if (!changes) continue;
       for (const listener of listeners) listener.committed?.({ clusterTime, changes });
     }
-    this.lagMs = Math.max(0, Date.now() - last.wallTime.getTime());
   }
 
   forgetAll(position: Timestamp | undefined): void {

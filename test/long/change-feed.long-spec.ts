@@ -77,6 +77,7 @@ describe('ChangeFeed of a MongoDB that fails', () => {
     await client.close();
     await until(() => recorder.timesForgotten > 1);
     expect(recorder.commits).toEqual([]);
+    expect(Date.now() - Number(feed.listeners.newestChangeOf('things'))).toBeLessThan(60_000);
     await failing.write('after');
     await until(() => recorder.commits.length > 0);
     expect(recorder.changes).toEqual([
