@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
-import { initDatabase } from '../src/database/init.js';
+import { initDatabase, missingIndexes } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted-indexes.js';
 import { idText } from '../src/markets/id-text.js';
 import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
@@ -323,6 +323,35 @@ it('makes no collection anew that is dropped while its indexes are made', async 
   const items = await making;
   expect(items.find(({ what }) => what === 'index markets.market_identity')?.ok).toBe(false);
   expect(await db.listCollections({ name: 'markets' }).toArray()).toEqual([]);
+});
+
+it('does not take an index for made that is only being built', async () => {
+  service = await createTestApp({ mongodbUri, dbInit: false });
+  const { connection } = service.database;
+  const { provider, eventId, marketId } = aMarket();
+  const markets = db.collection('markets');
+  await markets.insertMany([1, 2].map(() => ({ provider, eventId, marketId })));
+  const admin = client.db('admin');
+  const holdBuilds = (mode: string) =>
+    admin.command({ configureFailPoint: 'hangAfterStartingIndexBuild', mode });
+  const builds = [{ $currentOp: {} }, { $match: { 'command.createIndexes': 'markets' } }];
+  const made = [];
+  await holdBuilds('alwaysOn');
+  try {
+    for (const count of [1, 2]) {
+      made.push(initDatabase(connection));
+      await until(async () => (await admin.aggregate(builds).toArray()).length === count);
+    }
+    expect(await missingIndexes(connection)).toContain(
+      'The index markets.market_identity is missing: "db init" makes it',
+    );
+  } finally {
+    await holdBuilds('off');
+  }
+  for (const items of await Promise.all(made)) {
+    const identity = items.find(({ what }) => what === 'index markets.market_identity');
+    expect(identity).toMatchObject({ ok: false, reason: expect.stringContaining('E11000') });
+  }
 });
 
 function wantedMarketIndexes({ database }: TestApp) {

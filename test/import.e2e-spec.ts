@@ -499,12 +499,16 @@ describe('markets import', () => {
     }
   });
 
-  it('makes no index where DB_INIT leaves that to others', async () => {
+  it('makes no index where DB_INIT leaves that to others, and says which are missing', async () => {
     const other = testDatabaseUri();
     const otherClient = await MongoClient.connect(other);
     try {
       const env = { MONGODB_URI: other, DB_INIT: 'false' };
-      await runCli(['markets', 'import', '-'], { env, input: ndjson(aRecord()) });
+      const { stderr } = await runCli(['markets', 'import', '-'], {
+        env,
+        input: ndjson(aRecord()),
+      });
+      expect(stderr).toMatch(/^warning: The index markets\.market_identity is missing: "db init"/);
       const made = await otherClient.db().collection('markets').indexes();
       expect(made.map(({ name }) => name)).toEqual(['_id_']);
     } finally {

@@ -5,13 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { openConnection } from './connection.js';
-import { hasIndex, initDatabase } from './init.js';
+import { initDatabase, missingIndexes } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { unavailable } from './read-errors.js';
 import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
-import { wantedIndexes } from './wanted-indexes.js';
 
 /** After a failure, for which the driver has waited a second already. Milliseconds. */
 const RECONNECT_AFTER_MS = 250;
@@ -96,11 +95,8 @@ export class Database implements OnApplicationShutdown {
 
   /** For the server that leaves indexes to `db init`: without them each look-up reads all markets. */
   async warnOfMissingIndexes(): Promise<void> {
-    for (const wanted of wantedIndexes(this.connection)) {
-      if (await hasIndex(this.db, wanted).catch(() => true)) continue;
-      const name = `${wanted.collection}.${wanted.name}`;
-      new Logger('DatabaseInit').warn(`The index ${name} is missing: "db init" makes it`);
-    }
+    for (const warning of await missingIndexes(this.connection))
+      new Logger('DatabaseInit').warn(warning);
   }
 
   /**

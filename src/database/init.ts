@@ -25,8 +25,7 @@ const NAMESPACE_EXISTS = 48;
  * the change feed needs. Drops nothing, and goes on where something can't be made.
  */
 export async function initDatabase(connection: Connection): Promise<InitItem[]> {
-  const { db } = connection;
-  if (!db) throw new Error('not connected to MongoDB');
+  const db = dbOf(connection);
   const items: InitItem[] = [];
   for (const name of COLLECTIONS) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
@@ -58,12 +57,36 @@ function isNoCollection(error: unknown): boolean {
 /** Whether there is an index that does what is wanted. */
 export async function hasIndex(db: Db, wanted: WantedIndex): Promise<boolean> {
   try {
-    const present = await db.collection(wanted.collection).indexes();
-    return present.some((index) => satisfies(index, wanted));
+    return (await builtIndexes(db, wanted)).some((index) => satisfies(index, wanted));
   } catch (error) {
     if (isNoCollection(error)) return false;
     throw error;
   }
+}
+
+/** What to tell of each index that is known to be missing. */
+export async function missingIndexes(connection: Connection): Promise<string[]> {
+  const db = dbOf(connection);
+  const missing: string[] = [];
+  for (const wanted of wantedIndexes(connection)) {
+    if (await hasIndex(db, wanted).catch(() => true)) continue;
+    const name = `${wanted.collection}.${wanted.name}`;
+    missing.push(`The index ${name} is missing: "db init" makes it`);
+  }
+  return missing;
+}
+
+function dbOf({ db }: Connection): Db {
+  if (!db) throw new Error('not connected to MongoDB');
+  return db;
+}
+
+/** Indexes that are still being built are left out, since that may fail. */
+async function builtIndexes(db: Db, { collection }: WantedIndex): Promise<Document[]> {
+  const command = { listIndexes: collection, cursor: {}, includeBuildUUIDs: true };
+  const { readPreference } = db;
+  const indexes = await db.runCursorCommand(command, { readPreference }).toArray();
+  return indexes.filter(({ buildUUID }) => buildUUID === undefined);
 }
 
 async function attempt(what: string, make: () => Promise<string | void>): Promise<InitItem> {
@@ -102,7 +125,7 @@ async function turnOnImages(db: Db): Promise<string | void> {
 
 async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   const collection = db.collection(wanted.collection);
-  const present = await collection.indexes().catch((error: unknown) => {
+  const present = await builtIndexes(db, wanted).catch((error: unknown): Document[] => {
     // The collection was dropped meanwhile, and making an index would make it anew.
     if (isNoCollection(error)) throw error;
     return [];

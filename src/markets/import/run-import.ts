@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../common/command.js';
 import { printable } from '../../common/text.js';
-import { initDatabase } from '../../database/init.js';
+import { initDatabase, missingIndexes } from '../../database/init.js';
 import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';
 import { MarketImport } from './market-import.js';
@@ -20,12 +20,8 @@ export async function runImport(
   files: readonly string[],
   { dryRun = false, follow = false, rejects, maxRejects }: RunOptions,
 ): Promise<void> {
-  const { connection, dbInit, signal, say } = context;
-  // Without the index of the identity each market would cost a scan of the collection.
-  const items = dryRun || !dbInit ? [] : await initDatabase(connection);
-  for (const { what, ok, reason = '' } of items) {
-    if (!ok) await say(`warning: ${what} can't be made: ${printable(reason, 500)}`);
-  }
+  const { connection, signal, say } = context;
+  if (!dryRun) for (const warning of await prepare(context)) await say(`warning: ${warning}`);
   const progress = new ImportProgress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
   const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
@@ -42,6 +38,19 @@ export async function runImport(
   const { rejected } = markets.report;
   if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
   if (failures.length > 0) throw new Error(failures.join('\n'));
+}
+
+/**
+ * Without the index of the identity each market costs a scan of the collection, and imports at the same time store it
+ * twice.
+ * @returns what is missing
+ */
+async function prepare({ connection, dbInit }: CommandContext): Promise<string[]> {
+  if (!dbInit) return missingIndexes(connection);
+  const items = await initDatabase(connection);
+  return items
+    .filter(({ ok }) => !ok)
+    .map(({ what, reason = '' }) => `${what} can't be made: ${printable(reason, 500)}`);
 }
 
 function summary({ report }: MarketImport, dryRun: boolean): string {
