@@ -893,6 +893,23 @@ describe('markets import', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(REQUIRED_FIELDS + 1);
   });
 
+  it.each([String, gzipSync])(
+    'leaves out a line that SIGTERM has cut, though its input ends just then',
+    async (encode) => {
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+        env: { MONGODB_URI: uri },
+      });
+      const ended = resultOf(child);
+      child.stdin.write(encode('{}\n{"provider":"unfinis'));
+      await once(child.stderr, 'readable');
+      child.kill('SIGTERM');
+      child.stdin.end();
+      const { stdout, stderr } = await ended;
+      expect(JSON.parse(stdout)).toEqual(counts({ read: 1, rejected: 1 }));
+      expect(stderr).toMatch(/\nerror: 1 rejected, 0 allowed\n$/);
+    },
+  );
+
   it('stores what came in one piece with the record at which SIGTERM found it', async () => {
     const env = { MONGODB_URI: uri };
     const child = startCli(['markets', 'import', '--follow', '-'], { env });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, printable } from '../../common/text.js';
 import { BatchWriter, type ImportEntry } from './batch-writer.js';
 import type { Chunks } from './chunks.js';
@@ -14,6 +15,9 @@ import type { Place, RejectLog } from './reject-log.js';
 /** So long after a write began, the user is told that it waits for a majority of the members. Milliseconds. */
 const SLOW_AFTER_MS = 5_000;
 const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW_AFTER_MS / 1_000} s: does a majority of its members lag?`;
+
+/** A signal that came just before the end of a feed may be told so long after it. Milliseconds. */
+const SIGNAL_WITHIN_MS = 50;
 
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
@@ -64,6 +68,7 @@ export class MarketImport {
     } catch (error) {
       throw new InputFault(`can't be read: ${printable(messageOf(error))}`);
     }
+    if (this.follow) await delay(SIGNAL_WITHIN_MS);
     // When stopped, the last line may be unfinished: throwing keeps it from counting as a record.
     this.stop.throwIfAborted();
   }
