@@ -234,6 +234,15 @@ describe('a request that costs more than one', () => {
     expect((await limitOf(ask(key))).limit).toBe('"default";r=2;t=60');
   });
 
+  it('takes nothing where less is left, though it costs just the whole limit', async () => {
+    const key = await newKey(2);
+    await ask(key);
+    expect(await limitOf(ask(key, changesOf(20)))).toMatchObject({
+      status: 429,
+      limit: '"default";r=1;t=60',
+    });
+  });
+
   it('tells its limit once where it is refused', async () => {
     const key = await newKey(3);
     expect((await ask(key, changesOf(20))).status).toBe(200);

@@ -249,12 +249,15 @@ describe('pipelined requests', () => {
     await until(async () => (await second()) === 404);
   });
 
-  it('may be as many as one likes, a few at a time', async () => {
+  it.each([
+    ['may be as many as one likes, a few at a time', ''],
+    ['may take as much memory as one likes, a little at a time', 'a:\r\n'.repeat(3_500)],
+  ])('%s', async (_what, headers) => {
     const socket = connect(service.port, '127.0.0.1');
     const statuses: string[] = [];
     const few = LIMITS.pipelined - 8;
-    for (let sent = few; sent <= 2 * few; sent += few) {
-      socket.write(aRequest().repeat(few), 'latin1');
+    for (let sent = few; sent <= 10 * few; sent += few) {
+      socket.write(aRequest(headers).repeat(few), 'latin1');
       while (statuses.length < sent) {
         const chunk = socket.read() as Buffer | null;
         if (!chunk) await once(socket, 'readable');
