@@ -11,7 +11,7 @@ import { faultsOf, type StoredApiKey } from './stored-api-key.js';
 const REMEMBERED_MAX = 10_000;
 /** Ids that are read in the background are gathered for so long: four queries a second at most. */
 const READ_LATER_MS = 250;
-/** How many unknown ids may wait for a read in the background: most of them are invented. */
+/** When so many ids wait for a read in the background, no unknown one is added: most of these are invented. */
 const READ_LATER_MAX = 2_000;
 
 /**
@@ -33,7 +33,7 @@ export class KeyRecords implements ChangeListener {
     feed.listen(API_KEYS, this);
   }
 
-  /** What memory knows of an id, however long ago it was read. */
+  /** What memory knows of an id, however long ago it was read; a record in use is read again in the background. */
   recall(id: string): KnownKey | undefined {
     const known = this.known.get(id);
     if (!known) return this.absent.get(id);

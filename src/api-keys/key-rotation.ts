@@ -21,7 +21,7 @@ export function successorOf(old: StoredApiKey, now: Date): KeyFields {
   return { ...fields, expiresAt: endAfter(old, now) };
 }
 
-/** A new key lives as long as the old one was to live; where that can't be known, it ends with it. */
+/** A new key lives as long as the old one was to live; where nobody knows how long, both end at the same time. */
 function endAfter({ createdAt, expiresAt }: StoredApiKey, now: Date): Date | undefined {
   if (!isDate(expiresAt)) return undefined;
   const lifeMs = isDate(createdAt) ? expiresAt.getTime() - createdAt.getTime() : 0;

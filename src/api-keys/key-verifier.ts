@@ -17,10 +17,9 @@ export const REFUSALS = [
   'unreadable',
   'demo',
 ] as const;
-type Refusal = (typeof REFUSALS)[number];
 
 /** The caller of a good key, or why a key is refused. */
-export type Verdict = Caller | Refusal;
+export type Verdict = Caller | (typeof REFUSALS)[number];
 
 const DEMO_KEY_ID = keyIdOf(DEMO_KEY);
 
@@ -74,7 +73,7 @@ export class KeyVerifier {
   /** Whether a key that was good is so no longer, as far as can be told. */
   async hasEnded(id: string): Promise<boolean> {
     const known = await this.records.read(id).catch(() => this.records.recall(id));
-    return known !== undefined && !isActive(known);
+    return known !== undefined && !(known.record && stateOf(known.record) === 'active');
   }
 
   private parse(text: string, socket?: KeyedSocket): PresentedKey | undefined {
@@ -94,8 +93,4 @@ function judge({ record }: KnownKey, key: PresentedKey): Verdict {
   if (!record || !matchesHash(key, record.hash)) return 'unknown';
   const state = stateOf(record);
   return state === 'active' ? callerOf(record) : state;
-}
-
-function isActive({ record }: KnownKey): boolean {
-  return record !== undefined && stateOf(record) === 'active';
 }

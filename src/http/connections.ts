@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** Closing idle connections waits this long, so that a new one can bring its first request. Milliseconds. */
 const FIRST_REQUEST_MS = 300;
 
-/** How often an answer is checked before its client is cut off. */
+/** How often connections are checked in the time after which a client is cut off. */
 const CHECKS = 15;
 
 /**
@@ -17,7 +17,7 @@ export type HttpSocket = Socket & {
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
-/** The sockets of clients that were cut off since they read nothing. */
+/** The sockets of clients that were cut off because they read nothing. */
 export const cutUnread = new WeakSet<Socket>();
 
 /**

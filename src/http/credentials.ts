@@ -26,7 +26,7 @@ const KEY_LIKE =
 const SECRET_STARTS_AT = 17;
 const SHARED = 6;
 
-/** More characters than this in the keys of a request are no keys. Looking through 16 KiB takes some 5 ms. */
+/** If the keys of a request are longer than this together, no text is shown: to look through 16 KiB takes some 5 ms. */
 const KEYS_LENGTH_MAX = 1_024;
 
 /**

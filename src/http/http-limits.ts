@@ -16,9 +16,9 @@ export const SERVER_OPTIONS: ServerOptions = {
 export const HTTP_LIMITS = {
   /** Requests in flight at a time. More would mostly wait for one of the connections to MongoDB, which are fewer. */
   inFlight: 48,
-  /** Requests that may wait besides, however slow the service is. */
+  /** Requests that may always wait, however slow the service is. */
   queueMin: 64,
-  /** Requests that may wait before it is known how many are served in time. */
+  /** The most requests that may wait: as many until it is known how many are served in time. */
   queueMax: 5_000,
   /** The queue grows no longer than is served within this time. */
   servedWithinMs: 1_200,

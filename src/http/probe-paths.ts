@@ -2,7 +2,7 @@ import type { ApiRequest } from './api-request.js';
 import { notFound } from './problem.js';
 import { pathOf } from './raw-query.js';
 
-/** Exactly these paths are answered under overload too, since operators' programs ask them all the time. */
+/** Exactly these paths pass by the queue, unless pipelined: operators' programs ask them under overload, too. */
 export const PROBE_PATHS = new Set(['/health/live', '/health/ready', '/metrics']);
 
 /** @param target path and query, or a route */

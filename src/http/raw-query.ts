@@ -13,7 +13,7 @@ export function pathOf(target: string): string {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** Encodes `%` once more: Express then decodes to what was sent, and never fails on a broken encoding. */
+/** The path with `%` encoded once more: Express then decodes to what was sent, and never fails on a broken encoding. */
 export function routablePath(target: string): string {
   return pathOf(target).replaceAll('%', '%25');
 }

@@ -5,7 +5,7 @@ import type { RequestObserver } from './incoming-requests.js';
 import { Problem, refusedByProtocol } from './problem.js';
 import { DATA_HEADERS } from './response-headers.js';
 
-/** A refused client that is still sending is cut off after this. Milliseconds. */
+/** A refused connection is closed so long after its answer, also if its client is still sending. Milliseconds. */
 const LINGER_MS = 1_000;
 
 /** Thousands of connections may time out at once. This many are refused in one turn of the event loop. */

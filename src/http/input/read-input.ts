@@ -18,12 +18,11 @@ const QUERY = '?';
 /** What was sent under one name; undefined stands for what can't be decoded. */
 type Texts = readonly (string | undefined)[];
 
-/** The values that parameters have in a request, by name, and every fault of one. */
+/** The values of the parameters by name, and the faults of the request; of many unknown names the rest is counted. */
 export function readInput(request: ApiRequest, parameters: readonly Parameter[]) {
   const values: Record<string, unknown> = {};
   const faults: RequestFault[] = [];
   const unread = groupByName(request);
-  const allowed: string[] = [];
   for (const parameter of parameters) {
     const { in: where, name, maxItems, convert = String, rule } = parameter;
     const texts =
@@ -32,10 +31,9 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
     const detail = faultOf(texts, maxItems) ?? rule(converted);
     if (detail) faults.push({ in: where, name, detail });
     else if (texts.length > 0) values[name] = maxItems ? converted : converted[0];
-    if (where !== 'query') continue;
-    allowed.push(name);
-    unread.delete(name);
+    if (where === 'query') unread.delete(name);
   }
+  const allowed = parameters.filter((each) => each.in === 'query').map(({ name }) => name);
   const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
   for (const name of [...unread.keys()].slice(0, UNKNOWN_TOLD_MAX)) {
     fault(shownName(name, request), `is not known: allowed are ${allowed.join(', ')}`);
