@@ -1,4 +1,4 @@
-import type { MongoClientOptions } from 'mongodb';
+import type { Db, MongoClientOptions } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { databaseName, DRIVER_OPTIONS } from './driver-options.js';
 
@@ -13,4 +13,10 @@ export function openConnection(
 ): Promise<Connection> {
   const dbName = databaseName(uri);
   return connection.openUri(uri, { ...DRIVER_OPTIONS, ...MONGOOSE_OPTIONS, dbName, ...options });
+}
+
+/** @throws Error before the connection was opened */
+export function dbOf({ db }: Connection): Db {
+  if (!db) throw new Error('not connected to MongoDB');
+  return db;
 }

@@ -2,9 +2,10 @@ import { MongoServerError, type Db, type Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
-import { EXACT_COLLATION } from './driver-options.js';
-import { satisfies, wantedIndexes, type WantedIndex } from './wanted-indexes.js';
+import { dbOf } from './connection.js';
+import { makeIndex } from './indexes.js';
 import { isRetryable } from './mongo-errors.js';
+import { wantedIndexes } from './wanted-indexes.js';
 
 /** One thing that the service wants in the database. */
 interface InitItem {
@@ -17,7 +18,6 @@ interface InitItem {
   readonly isPassing?: true;
 }
 
-const NAMESPACE_NOT_FOUND = 26;
 const NAMESPACE_EXISTS = 48;
 
 /**
@@ -47,46 +47,6 @@ export async function collectionOptions(db: Db, name: string): Promise<Document 
 /** Whether pre- and post-images are on, by a collection's options. */
 export function hasImages(options: Document | undefined): boolean {
   return options?.['changeStreamPreAndPostImages']?.enabled === true;
-}
-
-/** Whether MongoDB says that there is no such collection. */
-function isNoCollection(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
-}
-
-/** Whether there is an index that does what is wanted. */
-export async function hasIndex(db: Db, wanted: WantedIndex): Promise<boolean> {
-  try {
-    return (await builtIndexes(db, wanted)).some((index) => satisfies(index, wanted));
-  } catch (error) {
-    if (isNoCollection(error)) return false;
-    throw error;
-  }
-}
-
-/** What to tell of each index that is known to be missing. */
-export async function missingIndexes(connection: Connection): Promise<string[]> {
-  const db = dbOf(connection);
-  const missing: string[] = [];
-  for (const wanted of wantedIndexes(connection)) {
-    if (await hasIndex(db, wanted).catch(() => true)) continue;
-    const name = `${wanted.collection}.${wanted.name}`;
-    missing.push(`The index ${name} is missing: "db init" makes it`);
-  }
-  return missing;
-}
-
-function dbOf({ db }: Connection): Db {
-  if (!db) throw new Error('not connected to MongoDB');
-  return db;
-}
-
-/** Indexes that are still being built are left out, since that may fail. */
-async function builtIndexes(db: Db, { collection }: WantedIndex): Promise<Document[]> {
-  const command = { listIndexes: collection, cursor: {}, includeBuildUUIDs: true };
-  const { readPreference } = db;
-  const indexes = await db.runCursorCommand(command, { readPreference }).toArray();
-  return indexes.filter(({ buildUUID }) => buildUUID === undefined);
 }
 
 async function attempt(what: string, make: () => Promise<string | void>): Promise<InitItem> {
@@ -121,21 +81,4 @@ async function turnOnImages(db: Db): Promise<string | void> {
   if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
   await db.command({ collMod: MARKETS, changeStreamPreAndPostImages: { enabled: true } });
   return undefined;
-}
-
-async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
-  const collection = db.collection(wanted.collection);
-  const present = await builtIndexes(db, wanted).catch((error: unknown): Document[] => {
-    // The collection was dropped meanwhile, and making an index would make it anew.
-    if (isNoCollection(error)) throw error;
-    return [];
-  });
-  if (present.some((index) => satisfies(index, wanted))) return;
-  // An index made with the collection's own collation serves no exact comparison, but holds the name.
-  const isTaken = present.some(({ name }) => name === wanted.name);
-  await collection.createIndex(wanted.keys, {
-    name: isTaken ? `${wanted.name}_exact` : wanted.name,
-    collation: EXACT_COLLATION,
-    ...(wanted.unique && { unique: true }),
-  });
 }

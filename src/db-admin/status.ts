@@ -3,7 +3,9 @@ import type { Connection } from 'mongoose';
 import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
-import { collectionOptions, hasImages, hasIndex } from '../database/init.js';
+import { dbOf } from '../database/connection.js';
+import { hasIndex } from '../database/indexes.js';
+import { collectionOptions, hasImages } from '../database/init.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestInOplog } from './newest-change.js';
 
@@ -14,8 +16,7 @@ const OF_ANY_MEMBER = { readPreference: 'primaryPreferred' } as const;
 export type DatabaseStatus = Awaited<ReturnType<typeof databaseStatus>>;
 
 export async function databaseStatus(connection: Connection) {
-  const { db } = connection;
-  if (!db) throw new Error('not connected to MongoDB');
+  const db = dbOf(connection);
   const build = await visible(db.command({ buildInfo: 1 }, OF_ANY_MEMBER));
   const serverVersion: string | null = build?.['version'] ?? null;
   const wanted = wantedIndexes(connection);

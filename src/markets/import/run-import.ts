@@ -1,6 +1,7 @@
 import type { CommandContext } from '../../common/command.js';
 import { printable } from '../../common/text.js';
-import { initDatabase, missingIndexes } from '../../database/init.js';
+import { missingIndexes } from '../../database/indexes.js';
+import { initDatabase } from '../../database/init.js';
 import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';
 import { MarketImport } from './market-import.js';
