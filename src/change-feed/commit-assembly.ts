@@ -5,6 +5,7 @@ import type { ChangeEvent } from './change.js';
 export interface CommitEvents {
   /** Undefined when they were too many to be held. */
   events: ChangeEvent[] | undefined;
+  /** The feed goes on after it. */
   last: ChangeEvent;
 }
 

@@ -30,13 +30,16 @@ export class Listeners {
 
   tell({ events, last: { clusterTime, wallTime } }: CommitEvents): void {
     this.lagMs = Math.max(0, Date.now() - wallTime.getTime());
-    if (!events) this.forgetAll(clusterTime);
+    if (!events) {
+      this.forgetAll(clusterTime);
+      // The commit may be of any collection.
+      for (const collection of this.collections) this.newest.set(collection, wallTime);
+      return;
+    }
     for (const [collection, listeners] of this.byCollection) {
-      const changes = events?.flatMap((event) => changeOf(event, collection) ?? []);
-      if (changes?.length === 0) continue;
-      // Without its events a commit may be of any collection.
+      const changes = events.flatMap((event) => changeOf(event, collection) ?? []);
+      if (changes.length === 0) continue;
       this.newest.set(collection, wallTime);
-      if (!changes) continue;
       for (const listener of listeners) listener.committed?.({ clusterTime, changes });
     }
   }
