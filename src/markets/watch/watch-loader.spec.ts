@@ -98,3 +98,22 @@ it('loads a few scopes at a time, however many are missing', async () => {
   expect([load.mock.calls.length, most]).toEqual([50, 8]);
   loader.onApplicationShutdown();
 });
+
+it.each([
+  [3, 0],
+  [2_001, 1],
+])(
+  'a scope of %i markets, loaded with one that is too large, ends %i streams',
+  async (count, ended) => {
+    const scope = new WatchedScope({ eventId: 'e' });
+    const end = jest.fn();
+    scope.watchers.add({ markNew: () => undefined, end });
+    const load = async () => new Map([['eventId:e', { count, unfit: 'too large' as const }]]);
+    const watched = { missing: [scope], expire: () => undefined };
+    const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
+
+    await jest.advanceTimersByTimeAsync(250);
+    loader.onApplicationShutdown();
+    expect(end).toHaveBeenCalledTimes(ended);
+  },
+);

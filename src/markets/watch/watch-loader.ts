@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
+import { SCOPE_MARKETS_MAX } from '../cache/make-scope.js';
 import { ScopeLoader, type Loaded } from '../cache/scope-loader.js';
 import { scopeKey, type Scope } from '../scope.js';
 import type { WatchedScope } from './watched-scope.js';
@@ -80,7 +81,8 @@ export class WatchLoader implements OnApplicationShutdown {
     try {
       const { key, scope, watchers } = missing;
       const loaded = await this.load([scope]);
-      if (loaded.get(key)?.unfit === 'too large')
+      // Not `too large`: a load that others asked for may be so because of another scope.
+      if ((loaded.get(key)?.count ?? 0) > SCOPE_MARKETS_MAX)
         for (const watcher of watchers) watcher.end('size');
     } catch (error) {
       if (!(error instanceof Problem))
