@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { Timestamp } from 'mongodb';
+import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
@@ -10,15 +10,13 @@ import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
 import { byScopeKey, scopeKey } from '../scope.js';
+import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
 import { UnsentAnswers } from './unsent-answers.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
-
-/** The position of a cursor that later answers can't go on from. */
-const NO_POSITION = new Timestamp({ t: 0, i: 0 });
 
 /** Groups as JSON, all of one cluster time. */
 interface WatchState {
@@ -51,7 +49,7 @@ export class ChangesService {
   ): Promise<JsonBody> {
     const unavailable = await this.opening.open(question);
     this.unsent.checkRoom(request);
-    // Memory may be older than an answer without a position: that was of the primary, which is ahead of the feed.
+    // An answer without a position may have shown more than the feed has told: what follows must not be older.
     const mayBeAhead = question.afterClusterTime?.equals(NO_POSITION);
     const fromMemory = unavailable || mayBeAhead ? undefined : this.fromMemory(question);
     const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));

@@ -11,6 +11,9 @@ export interface Cursor {
 
 export const WATCH_HASH_BYTES = 8;
 
+/** The position of a cursor that later answers can't go on from. */
+export const NO_POSITION = new Timestamp({ t: 0, i: 0 });
+
 const VERSION = 1;
 const CHECKED_BYTES = 1 + 8 + WATCH_HASH_BYTES;
 const LENGTH = CHECKED_BYTES + 4;

@@ -18,7 +18,7 @@ const RESUMING_MAX_MS = 1_000;
 
 /**
  * Waits a little for the feed to be current, and to have reached a position.
- * @returns why memory can't answer, if the feed is not current, or follows no changes at present
+ * @returns why memory can't answer, if the feed does not become current
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
@@ -35,7 +35,7 @@ export async function waitForFeed(
     const isBehind = position !== undefined && feed.isBehind(position);
     if (feed.isCurrent && !isBehind) return undefined;
     const { isStarting, status } = feed;
-    if (!isStarting && status.state === 'blind') return changesUnavailable('blind');
+    if (!isStarting && status.state === 'blind') return changesUnavailable('notCurrent');
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isTimeUp = question.waitMs < 0;
     if (isBehind && (isTimeUp || now - currentSince > AHEAD_MAX_MS)) throw replicaBehind();
@@ -43,7 +43,7 @@ export async function waitForFeed(
     const longestMs = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
     // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
     const isTooLong = now - startedAt > longestMs && (isStarting || !isBehind);
-    if (isTimeUp || isTooLong) return changesUnavailable('blind');
+    if (isTimeUp || isTooLong) return changesUnavailable('notCurrent');
     await delay(CHECK_EVERY_MS);
   }
 }

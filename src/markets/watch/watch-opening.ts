@@ -13,7 +13,7 @@ import { changesUnavailable, checkSizes, replicaBehind } from './watch-problems.
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-/** How often scopes are loaded, when changes that can't be followed make each load outdated. */
+/** How often scopes are loaded at most, where changes that can't be followed make each load outdated. */
 const LOADS_MAX = 3;
 
 /** How many scopes one command loads. They stay: a client whose time is too short for all gets further next time. */
@@ -36,7 +36,8 @@ export class WatchOpening {
 
   /**
    * @returns why memory can't answer, if it can't
-   * @throws Problem when there are too many markets, or MongoDB can't answer
+   * @throws Problem when there are too many markets or no room for them, when MongoDB can't answer, or when this replica
+   * is behind the cursor
    */
   async open(question: WatchQuestion): Promise<Problem | undefined> {
     const unavailable = (await this.waitUntilTold(question)) ?? (await this.load(question));
@@ -60,13 +61,14 @@ export class WatchOpening {
   private async load(question: WatchQuestion): Promise<Problem | undefined> {
     const { scopes, isComparableInMemory } = question.watch;
     if (!isComparableInMemory) return changesUnavailable('unordered');
-    for (let loads = 0; loads < LOADS_MAX; loads += 1) {
+    for (let loads = 0; ; loads += 1) {
       this.watched.lease(scopes);
       const missing = scopes.filter((scope) => !this.watched.get(scopeKey(scope)));
       if (missing.length === 0) {
         checkSizes(scopes, (key) => this.watched.get(key)?.length);
         return this.waitForAll(question);
       }
+      if (loads === LOADS_MAX) return changesUnavailable('outdated');
       for (let start = 0; start < missing.length; start += SCOPES_PER_LOAD) {
         const load = this.loader.load(missing.slice(start, start + SCOPES_PER_LOAD));
         const loaded = await within(question.readMs, load, timeout);
@@ -75,7 +77,6 @@ export class WatchOpening {
           return changesUnavailable('unordered');
       }
     }
-    return changesUnavailable('outdated');
   }
 
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {

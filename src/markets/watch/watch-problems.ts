@@ -6,9 +6,7 @@ import { fieldOf, scopeKey, type Scope } from '../scope.js';
 /** How many markets a scope has, by its key; undefined while it is not in memory. */
 type SizeOf = (key: string) => number | undefined;
 
-/**
- * @returns a problem that names the first scope with too many markets, or with which all together have too many
- */
+/** @returns a problem that names the first scope with which there are too many markets, in it or in all */
 export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem | undefined {
   let total = 0;
   for (const scope of scopes) {
@@ -35,7 +33,7 @@ export function checkSizes(scopes: readonly Scope[], sizeOf: SizeOf): void {
 
 /** Why memory can't tell changes. */
 const UNAVAILABLE = {
-  blind: 'MongoDB tells no changes at present',
+  notCurrent: 'What has changed is not known at present',
   outdated: 'Some markets change faster than they can be read',
   unordered:
     'Some ids, of those asked for or of the markets found, are of a kind that cannot be streamed',

@@ -1,10 +1,10 @@
 import type { Timestamp } from 'mongodb';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
-import type { Cursor } from './cursor.js';
+import { NO_POSITION, type Cursor } from './cursor.js';
 import type { Watch } from './watch.js';
 
 /** The time from a request to its answer, shared by everything that is waited for and read. Milliseconds. */
-const ANSWER_WITHIN_MS = 1_800;
+const WATCH_WITHIN_MS = 1_800;
 
 /** How much of it is left for the answer itself after all waiting. Milliseconds. */
 const ANSWER_MS = 300;
@@ -13,7 +13,7 @@ const ANSWER_MS = 300;
 export class WatchQuestion {
   /** The answer must not show a state before this position, whatever the cursor was for. */
   readonly afterClusterTime: Timestamp | undefined;
-  /** The position that the client has reached with the same watch. */
+  /** The position that the client has reached with the same watch, if answers can go on from it. */
   readonly since: Timestamp | undefined;
   private readonly deadline: number;
 
@@ -24,8 +24,9 @@ export class WatchQuestion {
     askedAt: number,
   ) {
     this.afterClusterTime = cursor?.position;
-    this.since = cursor?.watchHash === watch.hash ? cursor.position : undefined;
-    this.deadline = askedAt + ANSWER_WITHIN_MS;
+    const isResumable = cursor?.watchHash === watch.hash && !cursor.position.equals(NO_POSITION);
+    this.since = isResumable ? cursor.position : undefined;
+    this.deadline = askedAt + WATCH_WITHIN_MS;
   }
 
   /** How long a read from MongoDB may take. */
