@@ -39,6 +39,28 @@ it.each([
   expect(load).toHaveBeenCalledTimes(loads);
 });
 
+it('a scope that its answers make larger than the whole cache is left to MongoDB', async () => {
+  const scope = { key: 'eventId:e', bytes: 1_000_000, answer: () => (scope.bytes = 1_100_000) };
+  let kept: unknown;
+  const live = {
+    addOwner: () => undefined,
+    get: () => kept,
+    add: (added: unknown) => (kept = added),
+    release: () => (kept = undefined),
+  } as unknown as LiveScopes;
+  const load = jest.fn<ScopeLoader['load']>(async (_scopes, _bounds, keep) => {
+    keep(scope as never);
+    return new Map([['eventId:e', { count: 1, unfit: undefined }]]);
+  });
+  const feed = { isCurrent: true } as ChangeFeed;
+  const config = { ...new Config(), cacheMaxMb: 1 };
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, config);
+  for (let asked = 0; asked < 5; asked += 1) {
+    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+  }
+  expect([load.mock.calls.length, kept]).toEqual([1, undefined]);
+});
+
 it.each([
   ['the feed is not current: memory would not answer', false, 'e', 1],
   ['an id is read alike as those whose UTF-8 is broken', true, 'e\ufffd', 1],

@@ -15,7 +15,7 @@ import { ScopeLoader } from './scope-loader.js';
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 
-/** A scope that changes, but is not asked for, is weighed again when it has grown by this share: so may all together. */
+/** A scope that only changes is weighed again after growing by this share: the cache may be too large by as much. */
 const GROWN_SHARE = 1 / 8;
 
 /** Answers look-ups from memory while the feed is known to be complete, and keeps the popular scopes there. */
@@ -87,23 +87,19 @@ export class MarketCache implements ScopeOwner {
     this.kept.delete(scope.key);
   }
 
-  /** Tells the LRU the size of a scope, which drops it if it is too large, or others to make room. */
+  /** Tells the LRU the size of a scope, which drops it if it is larger than the whole cache, or others to make room. */
   private weigh(scope: CachedScope): void {
     this.kept.set(scope.key, scope.bytes);
-  }
-
-  private keep(loaded: CachedScope): void {
-    const scope = this.live.add(loaded);
-    this.weigh(scope);
     if (this.owns(scope)) return;
-    // The scope is larger than the whole cache.
     this.candidates.leaveToMongodb(scope.key);
     this.live.release(scope.key);
   }
 
   private async load(key: string, scope: Scope): Promise<void> {
     try {
-      const loaded = await this.loader.load([scope], BOUNDS, (made) => this.keep(made));
+      const loaded = await this.loader.load([scope], BOUNDS, (made) =>
+        this.weigh(this.live.add(made)),
+      );
       const unfit = loaded.get(key)?.unfit;
       if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(key);
     } catch (error) {
