@@ -24,8 +24,8 @@ export const READ_BUDGET_MS = { key: 500, scope: 400, markets: 900, sharedPages:
 const SERVER_GIVES_UP_EARLIER_MS = 150;
 
 /**
- * After this a second server is asked besides: another secondary, since the first may be waiting for writes that it
- * lacks; or a secondary in case a primary that was lost leaves a read without an answer. Milliseconds.
+ * After this a second server is asked, too: the first secondary may be waiting for writes that it lacks, and a primary
+ * that was lost may never answer. Milliseconds.
  */
 const HEDGE_AFTER_MS = 50;
 
@@ -38,7 +38,7 @@ type Operation<T> = (attempt: ReadAttempt) => Promise<T>;
 /** Makes one attempt: at a secondary that has the write `after`; if none is given, at the primary. */
 type Ask<T> = (after?: Timestamp) => Promise<T>;
 
-/** Runs reads within their time, tries again where that can help, and never answers with outdated data. */
+/** Runs reads within their time, and tries again where that can help. */
 export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle();
@@ -53,7 +53,7 @@ export class BoundedReads {
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
     const { readable, mayBeReadable } = this.topology;
     // While no server is known, one read for each slot waits for it, and the others fail at once.
-    if (!mayBeReadable || (!readable && this.slots.areTaken)) throw unavailable();
+    if (!mayBeReadable || (!readable && this.slots.areAllTaken)) throw unavailable();
     const deadline = performance.now() + budgetMs;
     return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, () =>
       this.readUntil(deadline, operation),
@@ -106,7 +106,7 @@ export class BoundedReads {
     const bySecondaries = new Promise<T>((resolve) => {
       const askThem = () => resolve(this.askSecondaries(ask).catch(() => byPrimary));
       stopListening = this.topology.onPrimaryLost(() => {
-        if (this.topology.readable) timer = setTimeout(askThem, HEDGE_AFTER_MS);
+        if (this.topology.readable) timer ??= setTimeout(askThem, HEDGE_AFTER_MS);
       });
     });
     try {

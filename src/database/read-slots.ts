@@ -22,7 +22,7 @@ export class ReadSlots {
 
   constructor(private readonly slots: number) {}
 
-  get areTaken(): boolean {
+  get areAllTaken(): boolean {
     return this.free === 0;
   }
 
