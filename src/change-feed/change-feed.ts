@@ -23,7 +23,7 @@ import { FRESH_FOR_MS, FeedProgress, type FeedStatus } from './feed-progress.js'
 /** How long the server may wait for a change before it says that there was none, in milliseconds. */
 const QUIET_WAIT_MS = 40;
 
-/** After changes: just long enough to learn that no more belong to the last commit. */
+/** The same while a commit may go on: just long enough to learn whether more of it follows. */
 const COMMIT_WAIT_MS = 1;
 
 /** When no reply has proved the feed complete for so long, the primary is asked for its newest write. Milliseconds. */
@@ -78,7 +78,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     return this.progress.provenAt ?? this.provenBefore;
   }
 
-  /** How long ago it was known that nothing was missing, in milliseconds; infinite while blind. */
+  /** See `FeedStatus`. */
   get ageMs(): number {
     return this.progress.ageMs();
   }

@@ -43,7 +43,7 @@ export interface ChangeEvent {
   readonly _id: ResumeToken;
   readonly operationType: string;
   readonly clusterTime: Timestamp;
-  /** When the change was made, by MongoDB's clock. A stream whose `shape` leaves it out tells no time. */
+  /** When the change was made, by MongoDB's clock. Missing where the `shape` of the stream leaves it out. */
   readonly wallTime: Date;
   readonly ns?: { readonly coll?: string };
   readonly to?: { readonly coll?: string };

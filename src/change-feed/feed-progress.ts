@@ -20,7 +20,7 @@ type LateReason = (typeof LATE_REASONS)[number];
 export interface FeedStatus {
   readonly state: (typeof FEED_STATES)[number];
   readonly lateBecause?: LateReason;
-  /** How long ago it was known that everything had been told, in milliseconds; infinite while blind. */
+  /** How long ago everything was known to have been told, in milliseconds; infinite while that is not known. */
   readonly ageMs: number;
 }
 
@@ -42,13 +42,13 @@ export class FeedProgress {
   private marks: Mark[] = [];
   private told: Timestamp | undefined;
   private committed: Timestamp | undefined;
-  private answeredAt: Moment | undefined;
-  /** All that was written before this moment was told; undefined while blind. */
+  private lastAskedAt: Moment | undefined;
+  /** All that was written before this moment was told; undefined while no such moment is known. */
   provenAt: Moment | undefined;
 
   /** No write that was made before `askedAt` is newer than `clusterTime`. */
   mark(clusterTime: Timestamp, askedAt: Moment): void {
-    this.answeredAt = askedAt;
+    this.lastAskedAt = askedAt;
     // Marks with this write or a newer one go: the new mark says the same of a later moment.
     const older = this.marks.findLastIndex((mark) => mark.clusterTime.lessThan(clusterTime));
     this.marks.splice(older + 1);
@@ -64,7 +64,6 @@ export class FeedProgress {
     this.dropReachedMarks();
   }
 
-  /** How long ago all was known to have been told, in milliseconds; infinite while blind. */
   ageMs(now = momentNow()): number {
     return this.provenAt ? elapsedMs(this.provenAt, now) : Infinity;
   }
@@ -74,17 +73,17 @@ export class FeedProgress {
    * this, in milliseconds.
    */
   get majorityLagMs(): number {
-    if (!this.answeredAt) return 0;
+    if (!this.lastAskedAt) return 0;
     const isCommitted = ({ clusterTime }: Mark) => this.committed?.greaterThanOrEqual(clusterTime);
     const committedAsOf = this.marks.findLast(isCommitted)?.at ?? this.provenAt;
-    return committedAsOf ? elapsedMs(committedAsOf, this.answeredAt) : Infinity;
+    return committedAsOf ? elapsedMs(committedAsOf, this.lastAskedAt) : Infinity;
   }
 
   status(now = momentNow()): FeedStatus {
     const ageMs = this.ageMs(now);
-    if (!this.answeredAt) return { state: 'blind', ageMs };
+    if (!this.lastAskedAt) return { state: 'blind', ageMs };
     if (ageMs <= FRESH_FOR_MS) return { state: 'current', ageMs };
-    return { state: 'late', lateBecause: this.lateBecause(this.answeredAt, now), ageMs };
+    return { state: 'late', lateBecause: this.lateBecause(this.lastAskedAt, now), ageMs };
   }
 
   private dropReachedMarks(): void {
@@ -93,8 +92,8 @@ export class FeedProgress {
     }
   }
 
-  private lateBecause(answeredAt: Moment, now: Moment): LateReason {
+  private lateBecause(lastAskedAt: Moment, now: Moment): LateReason {
     if (this.majorityLagMs > FRESH_FOR_MS) return 'majority_lags';
-    return elapsedMs(answeredAt, now) > FRESH_FOR_MS ? 'no_answer' : 'backlog';
+    return elapsedMs(lastAskedAt, now) > FRESH_FOR_MS ? 'no_answer' : 'backlog';
   }
 }

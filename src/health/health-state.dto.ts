@@ -9,7 +9,7 @@ export class LiveState {
   readonly status!: 'alive';
 }
 
-export class ChangeFeedState {
+class ChangeFeedState {
   @ApiField(
     'While it is `current`, answers can come from memory. While it is `late` or `blind` they are right as well, but each asks MongoDB.',
     'current',
@@ -25,14 +25,14 @@ export class ChangeFeedState {
   readonly lateBecause?: FeedStatus['lateBecause'];
 
   @ApiField(
-    'Seconds since the feed was last known to have told every change. Left out while it is blind.',
+    'Seconds since the feed was last known to have told every change. Left out while that is not known.',
     0.027,
     { ...SECONDS, required: false },
   )
   readonly ageSeconds?: number;
 }
 
-export class NewestChange {
+class NewestChange {
   @ApiField("When it was made, by MongoDB's clock.", '2026-11-21T07:03:00.044Z', {
     format: 'date-time',
   })

@@ -220,7 +220,7 @@ export type ChangeFeedState = {
      */
     lateBecause?: 'majority_lags' | 'no_answer' | 'backlog';
     /**
-     * Seconds since the feed was last known to have told every change. Left out while it is blind.
+     * Seconds since the feed was last known to have told every change. Left out while that is not known.
      */
     ageSeconds?: number;
 };
