@@ -2,7 +2,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 type SignalHandler = (signal: NodeJS.Signals) => void;
 
-/** Until the server has one, a signal ends the process: process 1 of a container ignores what nobody handles. */
+/** Ends the process until the server sets its own: as process 1 of a container it would else ignore signals. */
 let handler: SignalHandler = () => process.exit(0);
 
 // Never removed: a signal that has come, but is not delivered yet, would be lost with its listener.

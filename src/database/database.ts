@@ -13,7 +13,7 @@ import { unavailable } from './read-errors.js';
 import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
-/** After a failure, for which the driver has waited a second already. Milliseconds. */
+/** The pause after a failed attempt to connect. Milliseconds. */
 const RECONNECT_AFTER_MS = 250;
 
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */

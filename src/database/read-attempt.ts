@@ -39,7 +39,7 @@ export class ReadAttempt {
     return this.isOfPrimary ? 0 : SECONDARY_AGE_MS;
   }
 
-  /** The primary's newest write, whether or not a majority has it; undefined where there is no replica set. */
+  /** The server's newest write, whether or not a majority has it; undefined where there is no replica set. */
   async newestWrite(): Promise<Timestamp | undefined> {
     const { lastWrite } = await this.send({ hello: 1 });
     return lastWrite?.opTime?.ts;

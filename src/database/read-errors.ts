@@ -2,7 +2,7 @@ import { MongoError, MongoNetworkTimeoutError } from 'mongodb';
 import { Problem } from '../http/problem.js';
 import { isBrokenSocket, isTimeExpired } from './mongo-errors.js';
 
-/** What a caller is told; errors that are not MongoDB's stay as they are. */
+/** What a caller is told of an error of MongoDB or its connection; other errors stay as they are. */
 export function problemOf(error: unknown): unknown {
   if (isBrokenSocket(error)) return unavailable();
   if (!(error instanceof MongoError)) return error;

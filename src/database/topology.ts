@@ -31,7 +31,7 @@ export class Topology {
   /** When a primary was known last, if only by its name. */
   private lastNamedAt = performance.now();
   private readonly events = new EventEmitter().setMaxListeners(0);
-  /** Whether MongoDB let us in, and read, when last asked. Monitors can't tell, since they need no login. */
+  /** Whether MongoDB has let us in and has refused no read since. Monitors can't tell, since they need no login. */
   mayRead = false;
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
@@ -63,7 +63,7 @@ export class Topology {
     return this.servers.some(({ isWritable }) => isWritable);
   }
 
-  /** Resolves when a primary is found, which must not be known yet. */
+  /** Resolves when the next primary is found. To be called while none is known. */
   async primaryFound(signal: AbortSignal): Promise<void> {
     await once(this.events, 'primary', { signal });
   }

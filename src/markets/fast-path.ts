@@ -35,7 +35,7 @@ export class FastPath {
   /** By target, without the key. */
   readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
   /** Not with Redis, which has to be waited for, nor with CORS, where an answer depends on the origin. */
-  private readonly isOpen = !this.config.redisUrl && !this.config.corsOrigins;
+  private readonly isEnabled = !this.config.redisUrl && !this.config.corsOrigins;
 
   constructor(
     private readonly verifier: KeyVerifier,
@@ -48,7 +48,7 @@ export class FastPath {
   remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {
     const { originalUrl, rawQuery, route } = request;
     const { target, key } = withoutKey(originalUrl);
-    if (!this.isOpen || target.length > TARGET_LENGTH_MAX || this.known.has(target)) return;
+    if (!this.isEnabled || target.length > TARGET_LENGTH_MAX || this.known.has(target)) return;
     const keys = rawQuery.filter(([name]) => name === API_KEY_QUERY).length;
     const holdsKey = keys !== (key === undefined ? 0 : 1) || mayHoldKey(target, request);
     if (!holdsKey) this.known.set(target, { route, scope, query });

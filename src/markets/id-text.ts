@@ -13,7 +13,7 @@ export function idText(id: unknown): string {
   try {
     return BSON.EJSON.stringify(id, { relaxed: true });
   } catch {
-    // A field `_bsontype` makes any document look like a type of the driver, which then is none.
+    // A document with a field `_bsontype` is taken for one of the driver's types, and EJSON throws.
     return JSON.stringify(id);
   }
 }

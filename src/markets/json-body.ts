@@ -19,7 +19,7 @@ const AT_ONCE_BYTES = 64 * 1024;
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } };
 const GZIP = { level: 1 };
 
-/** Fast levels: most answers change before the bytes that a slow level saves would pay for it. */
+/** Fast levels: most answers are replaced too soon to be worth the time of a slower one. */
 export const compressors = {
   br: {
     atOnce: (body: Buffer) => brotliCompressSync(body, BROTLI),
@@ -62,7 +62,7 @@ export class JsonBody {
     return this.length + this.compressedBytes;
   }
 
-  /** The body compressed, at once if that was done before. */
+  /** The body compressed: at once if it is short, or was compressed before; else as a promise. */
   compress(by: Compression): Buffer | Promise<Buffer> {
     return this.compressed.get(by) ?? this.begin(by);
   }

@@ -44,9 +44,9 @@ export function meets(stored: Readonly<Record<string, unknown>>, conditions: Con
 /** A filter has at most 256 characters of one or two UTF-16 units, so that it can't match a longer text. */
 const LENGTH_MAX = 512;
 
-/** Texts that many markets share are kept once in memory. Each market that is read brings a copy of its own. */
+/** The first texts seen: markets with an equal one share it in memory, though each read brings a copy. */
 const shared = new Map<string, string>();
-const SHARED_MAX = 1_000;
+const SHARED_TEXTS_MAX = 1_000;
 
 /** The fields of a stored market that filters judge. */
 export function filteredOf(
@@ -64,6 +64,6 @@ function filterable(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > LENGTH_MAX) return undefined;
   const known = shared.get(value);
   if (known !== undefined) return known;
-  if (shared.size < SHARED_MAX) shared.set(value, value);
+  if (shared.size < SHARED_TEXTS_MAX) shared.set(value, value);
   return value;
 }

@@ -14,8 +14,8 @@ interface NextCommand {
   readonly pages: Promise<readonly StoredPage[]>;
 }
 
-/** Look-ups that share a command. With more, MongoDB and the service wait for one another in turns. */
-const SHARED_MAX = 4;
+/** The most look-ups in one command. With more, MongoDB and the service would wait for each other. */
+const LOOKUPS_PER_COMMAND_MAX = 4;
 
 const { markets: ALONE_MS, sharedPages: SHARED_MS } = READ_BUDGET_MS;
 
@@ -41,7 +41,7 @@ export class PageReader {
     const { lookups, pages } = this.next;
     const index = lookups.push(lookup) - 1;
     const isShared = this.database.topology.hasSnapshots && performance.now() >= this.apartUntil;
-    if (!isShared || lookups.length === SHARED_MAX) this.next = undefined;
+    if (!isShared || lookups.length === LOOKUPS_PER_COMMAND_MAX) this.next = undefined;
     try {
       return (await pages)[index] ?? NO_MARKETS;
     } catch (error) {

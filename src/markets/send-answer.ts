@@ -21,7 +21,7 @@ function varyOf(response: Response): string {
 
 /**
  * Sends a page with its tag, compressed if the client can take it so; as 304 when the client has it already.
- * @returns a promise only where something has to be compressed first
+ * @returns a promise where another thread has to compress it first
  */
 export function sendPage(
   request: ApiRequest,
@@ -50,7 +50,7 @@ export function sendBody(
   if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
     writeHead(response, encodedHeaders);
     if (request.method === 'HEAD') return void response.end();
-    // A client that leaves in its midst is no failure, and a cut answer can't be mended.
+    // It is no failure that a client leaves before the end, and a body that has begun can't become an error.
     const compressor = compressors[encoding].pieceByPiece();
     return pipeline(Readable.from(json.parts), compressor, response).catch(() => {});
   }

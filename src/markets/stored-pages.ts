@@ -38,7 +38,7 @@ const SHOWN_FIELDS: PipelineStage.Project = { $project: MARKET_PROJECTION };
 /** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else of the newest state. */
 export class StoredPages {
   private withoutSnapshotsUntil = -Infinity;
-  /** Whether a market had other fields than ours: to leave them out costs MongoDB a fifth of a small look-up. */
+  /** Whether MongoDB has to leave out fields that no answer shows, which costs a fifth of a small look-up. */
   private projects = false;
 
   constructor(private readonly database: Database) {}

@@ -74,7 +74,7 @@ export class CachedScope {
     return made.answer;
   }
 
-  /** All its markets that meet some filters, as a group for watches; kept until they change. */
+  /** All its markets that meet some filters, as a group for watches; kept until any of the scope's markets changes. */
   group(key: string, make: () => Buffer): Buffer {
     return this.groups.get(key) ?? keep(this.groups, key, make());
   }

@@ -16,7 +16,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** Every change after it is noted. Up to `unknownAt` some are missing, of scopes that were not in memory then. */
+  /** Every change after it is noted, but for some up to `unknownAt`, of scopes that were not in memory then. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;

@@ -29,7 +29,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   committed({ changes }: Commit): void {
-    // A change without its post-image shows that they are off, again and again where we may not turn them on.
+    // Each change without its post-image says that they are off: where turning them on failed, it is not tried again.
     this.mayLack ||= changes.some(
       ({ kind }) => kind === 'collectionReplaced' || (kind === 'altered' && !this.hasFailed),
     );

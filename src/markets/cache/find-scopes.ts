@@ -7,7 +7,7 @@ import { SCOPE_MARKETS_MAX } from './make-scope.js';
 /** How many markets a watch may have in all. */
 export const WATCH_MARKETS_MAX = 10_000;
 
-/** The command that finds all markets of some scopes, up to one more than these may have. */
+/** The command that finds all markets of some scopes. Its limit is above what they may have together. */
 export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}) {
   const most = Math.min(scopes.length * SCOPE_MARKETS_MAX, WATCH_MARKETS_MAX + SCOPE_MARKETS_MAX);
   return {

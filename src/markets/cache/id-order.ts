@@ -8,13 +8,13 @@ export const REPLACEMENT_CHARACTER = '\ufffd';
 const [NUMBER, STRING, BINARY, OBJECT_ID] = ['1', '2', '3', '4'] as const;
 const UNORDERED = '?';
 
-/** In the key of a binary id, UUIDs for one, length, subtype and bytes follow in hex. */
+/** The key of a binary id, such as a UUID, holds its length, subtype and bytes in hex. */
 const LENGTH_DIGITS = 8;
 const SUBTYPE_DIGITS = 2;
 
 /**
- * The key of an `_id` that memory can hold: unique, and comparable as MongoDB compares the ids. Undefined for others
- * than numbers, strings, binary and ObjectIds: their scopes are left to MongoDB.
+ * The key of an `_id` that memory can hold: unique, and comparable as MongoDB compares the ids. Undefined for other
+ * types, NaN, broken text and binary of the old subtype: scopes with such an `_id` are left to MongoDB.
  */
 export function orderedKey(id: unknown): string | undefined {
   if (typeof id === 'number' && !Number.isNaN(id)) return `${NUMBER}${id}`;

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { REPLACEMENT_CHARACTER } from './id-order.js';
 
 /**
- * A scope is loaded when it is asked for the third time, each within a minute of the last. To load one costs as much as
+ * A scope is loaded from the third request on, each within a minute of the one before. To load one costs as much as
  * many pages, and of look-ups all over the database some come a second time by chance.
  */
 export const LOADED_AT_ASK = 3;

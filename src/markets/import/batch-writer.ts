@@ -11,7 +11,7 @@ export interface ImportEntry extends Place {
   readonly record: MarketRecord;
 }
 
-/** Writes records in batches. While one is written the next is gathered; when that is full, `add` waits. */
+/** Writes records in batches. When a batch is full, `add` waits until it is written. */
 export class BatchWriter {
   private batch: ImportEntry[] = [];
   private bytes = 0;

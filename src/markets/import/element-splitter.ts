@@ -10,15 +10,15 @@ const OBJECT_END = 0x7d;
 
 /**
  * A JSON array: a record in each element. Elements are told apart by brackets and quotes alone, and parsed later, one
- * by one: so a broken element spoils no other, and every record has a line.
+ * by one. So every record has a line, and a broken element whose brackets and quotes are closed spoils no other.
  */
 export class ElementSplitter {
   private readonly gatherer = new Gatherer();
   /** How many brackets are open: 1 within the array itself, 0 after it. */
   private depth = 1;
-  private inText = false;
+  private inString = false;
   private escaped = false;
-  /** Where the element at hand began; undefined while there is nothing but white space. */
+  /** Where the current element began; undefined while there is nothing but white space. */
   private elementLine: number | undefined;
   private afterComma = false;
 
@@ -30,10 +30,10 @@ export class ElementSplitter {
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at] ?? 0;
       if (byte === LF) this.line++;
-      if (this.inText) {
+      if (this.inString) {
         if (this.escaped) this.escaped = false;
         else if (byte === BACKSLASH) this.escaped = true;
-        else if (byte === QUOTE) this.inText = false;
+        else if (byte === QUOTE) this.inString = false;
         continue;
       }
       if (isSpace(byte)) continue;
@@ -48,7 +48,7 @@ export class ElementSplitter {
         continue;
       }
       this.elementLine ??= this.line;
-      if (byte === QUOTE) this.inText = true;
+      if (byte === QUOTE) this.inString = true;
       else if (byte === OBJECT_START || byte === ARRAY_START) this.depth++;
       else if ((byte === OBJECT_END || byte === ARRAY_END) && !outside) this.depth--;
     }

@@ -38,7 +38,7 @@ const INSTANT = new RegExp(
   `^\\d{4}-\\d\\d-\\d\\dT${TIME_OF_DAY}(?::[0-5]\\d(?:\\.\\d+)?)?(?:Z|[+-]${TIME_OF_DAY})$`,
 );
 
-/** Whether a text is a date and time with zone in ISO 8601; days that never were are none. */
+/** Whether a text is a date and time with zone in ISO 8601, of a day that exists. */
 function isInstant(text: string): boolean {
   if (!INSTANT.test(text)) return false;
   const year = new Date(text).getUTCFullYear();

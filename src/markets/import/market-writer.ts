@@ -20,7 +20,7 @@ export class BatchTally {
   readonly counts = { inserted: 0, updated: 0, unchanged: 0 };
   readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
 
-  /** Of some markets so many were inserted, and so many updated. Each earlier change in the batch is an update, too. */
+  /** Counts what was written to each market. Each earlier record of the batch that changed it is an update, too. */
   count(markets: readonly MarketWrite[], inserted: number, updated: number): void {
     const records = markets.reduce((sum, { entries }) => sum + entries.length, 0);
     const earlier = markets.reduce((sum, { changes }) => sum + changes - 1, 0);

@@ -5,7 +5,7 @@ import { Market } from '../market.schema.js';
 export const EXAMPLE_CURSOR = 'AWkgAAsAAAACa1n_eYwNMBSqiFG5';
 
 /** What is new under one id. */
-export class ChangesGroup {
+class ChangesGroup {
   @ApiField(
     'The fixture id that it is about, if it was asked for by that name.',
     'demo-fixture-1',
@@ -34,7 +34,7 @@ export class ChangesGroup {
   readonly removed!: string[];
 }
 
-export class ChangesMeta {
+class ChangesMeta {
   @ApiField('Opaque: ask with it as `since` for what is new from here on.', EXAMPLE_CURSOR, {
     maxLength: 256,
   })

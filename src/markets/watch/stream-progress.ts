@@ -28,7 +28,7 @@ export class StreamProgress {
   private pending: Pending | undefined;
   private lastChangesAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
-  /** Monotonic time of the last event that told how old what the client has may be. */
+  /** Monotonic time of the last `current` or `late`. */
   toldAgeAt = -Infinity;
   isLate = false;
   events = 0;

@@ -2,7 +2,7 @@
 export class StreamTimes {
   /** How often each stream is looked at. */
   tickMs = 250;
-  /** `current` or `late` is sent at the latest each 5 s, with the wait for a tick and for a busy process. */
+  /** `current` or `late` is due after this: 5 s are promised, which leaves time for a tick and a busy process. */
   tellEveryMs = 4_000;
   /** `late` is sent when the feed was not known to be complete for so long. */
   lateAfterMs = 2_000;

@@ -5,10 +5,10 @@ import { overloaded } from '../../http/problem.js';
 import type { JsonBody } from '../json-body.js';
 
 /** Bytes of answers that may be on their way to one key: they stay in memory until the client has read them. */
-const UNSENT_MAX = 64 * 1024 * 1024;
+const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The same for all keys together, in memory. A key that has no answer on its way is not refused for it. */
-const UNSENT_TOTAL_MAX = 128 * 1024 * 1024;
+const UNSENT_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
 /** Counts what is on its way to each key, so that callers do not fill memory with large answers that are not read. */
 @Injectable()
@@ -25,8 +25,8 @@ export class UnsentAnswers {
    */
   checkRoom({ apiKey: { id } }: KeyedRequest, streamed = 0): void {
     const unsent = (this.byKey.get(id) ?? 0) + streamed;
-    // The more of the room is taken, the less a key may have of it: so many keys leave some to others.
-    const most = Math.min(UNSENT_MAX, UNSENT_TOTAL_MAX - this.total);
+    // A key may have at most what is free for all, so that a few keys can't take everything.
+    const most = Math.min(UNSENT_BYTES_MAX, UNSENT_BYTES_TOTAL_MAX - this.total);
     if (unsent > 0 && unsent >= most) throw overloaded();
   }
 

@@ -79,7 +79,7 @@ export class WatchGroups {
     for (const key of marketKeys) {
       const market = scope.get(key);
       if (market && meets(market.filtered, conditions)) changed.push(market.json);
-      // A market that did not meet the filters at the position either was never sent to the client.
+      // If it did not meet the filters at the position either, the client does not have it.
       else if (!market || market.filteredSince.greaterThan(since)) removed.add(textOfKey(key));
     }
     // Ids of different types may have the same text: a market that is still there is not removed.

@@ -6,19 +6,19 @@ import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
 
 /** How many ids one watch may have, of all names together. */
-const WATCHED_MAX = 50;
+const WATCH_IDS_MAX = 50;
 
 /** Ids that one request is counted for. */
 const IDS_PER_REQUEST = 10;
 
 const CURSOR = 'the `cursor` (or the `id` of an event) of an earlier answer to the same question';
 const EITHER = SCOPE_FIELDS.map((field) => `\`${field}\``).join(' or ');
-const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCHED_MAX} together.`;
+const HOW_MANY = `At least one ${EITHER} is needed, at most ${WATCH_IDS_MAX} together.`;
 
 const WRONG_COUNT: RequestFault = {
   in: 'query',
   name: 'fixtureId',
-  detail: `must be given from 1 to ${WATCHED_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`,
+  detail: `must be given from 1 to ${WATCH_IDS_MAX} times, ${SCOPE_FIELDS.join(' and ')} together`,
 };
 
 const isCursor = every(
@@ -31,11 +31,11 @@ export class WatchQuery extends MarketFilters {
   @QueryText({
     description: `The service's own fixture id. ${HOW_MANY}`,
     example: 'demo-fixture-1',
-    maxItems: WATCHED_MAX,
+    maxItems: WATCH_IDS_MAX,
   })
   readonly fixtureId?: readonly string[];
 
-  @QueryText({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCHED_MAX })
+  @QueryText({ description: `The provider's event id. ${HOW_MANY}`, maxItems: WATCH_IDS_MAX })
   readonly eventId?: readonly string[];
 
   @QueryText({ description: `Only what is new since then: ${CURSOR}.`, rule: isCursor })
@@ -58,9 +58,9 @@ export class WatchQuery extends MarketFilters {
     const { length } = this.ids;
     // Too many of one name are reported at that name.
     const hasManyOfOne = SCOPE_FIELDS.some(
-      (field) => this.ids.filter((id) => field in id).length > WATCHED_MAX,
+      (field) => this.ids.filter((id) => field in id).length > WATCH_IDS_MAX,
     );
-    return hasManyOfOne || (length >= 1 && length <= WATCHED_MAX) ? [] : [WRONG_COUNT];
+    return hasManyOfOne || (length >= 1 && length <= WATCH_IDS_MAX) ? [] : [WRONG_COUNT];
   }
 }
 

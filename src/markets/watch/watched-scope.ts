@@ -4,7 +4,7 @@ import { scopeKey, type Scope } from '../scope.js';
 export interface ScopeWatcher {
   /** Told of each change to a scope, when it could not be kept current, and when it is in memory again. */
   markNew(): void;
-  /** A scope has grown too large. */
+  /** A scope has grown too large, or there is no more room for what is watched. */
   end(reason: 'size'): void;
 }
 

@@ -37,7 +37,7 @@ export class WatchedScopes implements ScopeOwner {
     return this.watched.has(key) ? this.live.get(key) : undefined;
   }
 
-  /** Notes that scopes are asked for: they are kept for a while, and dropped after all others. */
+  /** Notes that scopes are asked for: they are kept for a while, and others are dropped first where room is short. */
   lease(scopes: readonly Scope[]): WatchedScope[] {
     const leasedUntil = performance.now() + LEASE_MS;
     return scopes.map((scope) => {
