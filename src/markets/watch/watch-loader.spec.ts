@@ -101,13 +101,13 @@ it('loads a few scopes at a time, however many are missing', async () => {
 
 it.each([
   [2_000, 0],
-  [2_001, 1],
+  [2_001, 2],
 ])(
   'a scope of %i markets, loaded with one that is too large, ends %i streams',
   async (count, ended) => {
     const scope = new WatchedScope({ eventId: 'e' });
     const end = jest.fn();
-    scope.watchers.add({ markNew: () => undefined, end });
+    for (const markNew of [() => undefined, () => undefined]) scope.watchers.add({ markNew, end });
     const load = async () => new Map([['eventId:e', { count, unfit: 'too large' as const }]]);
     const watched = { missing: [scope], expire: () => undefined };
     const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
