@@ -195,15 +195,21 @@ describe('on a standalone server, which has no snapshots', () => {
     await mongod.stop();
   });
 
-  it.each(LOOKUPS)('one pass over the index serves GET $route/{$id}', async ({ route }) => {
-    for (const filter of SOME_FILTERS) {
-      const plans = await explainReads(`${route}/${SCOPE}?take=${TAKE}&page=2${filter}`);
+  it.each(LOOKUPS)(
+    'one pass over the index, or two over up to 500 markets, serve GET $route/{$id}',
+    async ({ route }) => {
+      for (const filter of SOME_FILTERS) {
+        const path = `${route}/${SCOPE}?take=${TAKE}&page=2${filter}`;
+        const { body } = await inTime(() => service.get(path));
+        const passes = body.meta.itemCount > 500 ? 1 : 2;
+        const plans = await explainReads(path);
 
-      expect(plans).toHaveLength(1);
-      for (const { stages } of plans) expectIndexAlone(stages);
-      expect(total(plans, 'docsExamined')).toBeLessThanOrEqual(IN_SCOPE);
-    }
-  });
+        expect(plans).toHaveLength(passes);
+        for (const { stages } of plans) expectIndexAlone(stages);
+        expect(total(plans, 'docsExamined')).toBeLessThanOrEqual(passes * body.meta.itemCount);
+      }
+    },
+  );
 
   it('pages are in the order of _id where indexes lack, too', async () => {
     const uri = new URL(mongod.uri);

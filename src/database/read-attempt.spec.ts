@@ -92,6 +92,28 @@ it.each([
   },
 );
 
+it.each([
+  ['what is short until two passes agree', [1, 2, 2], 2],
+  ['what always differs four times', [1, 2, 3, 4], 4],
+])('on a standalone server reads %s', async (_what, passes, shown) => {
+  const { attempt, session, topology } = attemptOf();
+  jest.spyOn(topology, 'hasSnapshots', 'get').mockReturnValue(false);
+  const rows = jest.spyOn(attempt, 'rows').mockRejectedValue(new Error('one pass too many'));
+  for (const pass of passes) rows.mockResolvedValueOnce([{ pass }]);
+  expect(await attempt.rowsOfOneState({ find: 'markets' })).toEqual([{ pass: shown }]);
+  expect(session.startTransaction).not.toHaveBeenCalled();
+});
+
+it('on a standalone server reads once what is long', async () => {
+  const { attempt, session, topology } = attemptOf();
+  jest.spyOn(topology, 'hasSnapshots', 'get').mockReturnValue(false);
+  const long = Array.from({ length: 501 }, () => ({}));
+  const rows = jest.spyOn(attempt, 'rows').mockResolvedValue(long);
+  expect(await attempt.rowsOfOneState({ find: 'markets' })).toBe(long);
+  expect(rows).toHaveBeenCalledTimes(1);
+  expect(session.startTransaction).not.toHaveBeenCalled();
+});
+
 it('reads once in a transaction that has begun, which has its read concern', async () => {
   const { attempt, command, session } = attemptOf();
   session.inTransaction.mockReturnValue(true);

@@ -65,8 +65,8 @@ export class ReadAttempt {
 
   /**
    * All that a command finds in one state of the primary, though a majority may lack it. What is short is read until
-   * two passes agree; what is long, or differs four times, is read in a transaction (decision 2 says why not all). On a
-   * standalone server, and on secondaries, it is read in one pass.
+   * two passes agree; what is long, or differs four times, is read in a transaction (decision 2 says why not all). A
+   * standalone server has none, so that its last pass counts. Secondaries are read in one pass.
    * @param countOf how many documents a pass went over, by its rows
    */
   async rowsOfOneState(
@@ -75,12 +75,13 @@ export class ReadAttempt {
   ): Promise<Document[]> {
     const { session, readPreference } = this.options;
     let rows = await this.rows(command);
-    if (!this.topology.hasSnapshots || !this.isOfPrimary || session.inTransaction()) return rows;
+    if (!this.isOfPrimary || session.inTransaction()) return rows;
     for (let passes = 1; passes < PASSES_MAX && countOf(rows) <= SHORT_MAX; passes += 1) {
       const before = rows;
       rows = await this.rows(command);
       if (isDeepStrictEqual(rows, before)) return rows;
     }
+    if (!this.topology.hasSnapshots) return rows;
     // The transaction ends with the session. The write concern of a connection string may not be allowed in one.
     const writeConcern = { w: 1 };
     // Without a snapshot each shard would give its own state.
