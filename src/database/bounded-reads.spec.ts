@@ -133,6 +133,20 @@ it('takes the answer of a primary that was lost on the way, where no secondary m
   await expect(read).resolves.toBe('answer');
 });
 
+it('asks no secondary once a primary that was lost twice has answered', async () => {
+  const { reads, tell } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  const read = jest.fn(async () => {
+    await delay(1);
+    for (const primary of ['Unknown', 'RSPrimary', 'Unknown'] as const)
+      tell(primary, 'RSSecondary', 'RSSecondary');
+    return 'answer';
+  });
+  await reads.run(900, read);
+  // A second server would be asked 50 ms after the loss.
+  await delay(100);
+  expect(read).toHaveBeenCalledTimes(1);
+});
+
 it('lets nobody wait for a slot while those who have one wait for a server', async () => {
   const { reads, tell } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
   tell('Unknown', 'Unknown', 'Unknown');

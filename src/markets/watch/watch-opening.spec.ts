@@ -1,41 +1,68 @@
 import { expect, it } from '@jest/globals';
-import type { Problem } from '../../http/problem.js';
+import { Timestamp } from 'mongodb';
+import type { CachedScope } from '../cache/cached-scope.js';
+import type { Unfit } from '../cache/make-scope.js';
 import { NO_POSITION } from './cursor.js';
 import { WatchOpening } from './watch-opening.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
 
-const watch = new Watch([{ eventId: 'e' }], {});
+const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
 
-/** Opens a watch of a scope that is in memory only after so many loads. */
-async function openAfter(loadsNeeded: number): Promise<[Problem['code'] | undefined, number]> {
+/** Opens a watch of two scopes, which are in memory as of these times after so many loads. */
+async function open({ loadsNeeded = 0, unfit = 'outdated' as Unfit, times = [1, 1] }) {
   let loads = 0;
+  const asked: Timestamp[] = [];
   const load = async () => {
     loads += 1;
-    return new Map([['eventId:e', { count: 1, unfit: 'outdated' }]]);
+    return new Map([
+      ['eventId:a', { count: 1, unfit: 'outdated' }],
+      ['eventId:b', { count: 1, unfit }],
+    ]);
   };
+  const asOf = (key: string) => new Timestamp({ t: times[watch.keys.indexOf(key)] ?? 0, i: 1 });
   const watched = {
     lease: () => undefined,
-    get: () => (loads < loadsNeeded ? undefined : { length: 1, asOf: NO_POSITION }),
+    get: (key: string) =>
+      loads < loadsNeeded ? undefined : ({ length: 1, asOf: asOf(key) } as CachedScope),
     makeRoomFor: () => true,
   };
-  const feed = { isCurrent: true, isBehind: () => false };
+  const feed = { isCurrent: true, isBehind: (position: Timestamp) => asked.push(position) === 0 };
   const backfill = { waitUntilKnown: async () => undefined };
   const parts = [feed, { load }, watched, backfill] as unknown as ConstructorParameters<
     typeof WatchOpening
   >;
   const question = new WatchQuestion(watch, undefined, performance.now());
   const problem = await new WatchOpening(...parts).open(question);
-  return [problem?.code, loads];
+  return { problem, loads, asked };
 }
 
 it('loads up to three times where changes make each load outdated, and uses the third', async () => {
-  expect(await openAfter(3)).toEqual([undefined, 3]);
-  expect(await openAfter(4)).toEqual(['changes_unavailable', 3]);
+  expect(await open({ loadsNeeded: 3 })).toMatchObject({ problem: undefined, loads: 3 });
+  const { problem, loads } = await open({ loadsNeeded: 4 });
+  expect([problem?.message, loads]).toEqual([expect.stringContaining('change faster'), 3]);
+});
+
+it('loads once where one id of several cannot be streamed, and says so', async () => {
+  const { problem, loads } = await open({ loadsNeeded: 4, unfit: 'unordered' });
+  expect([problem?.message, loads]).toEqual([expect.stringContaining('cannot be streamed'), 1]);
+});
+
+it.each([
+  [1, 2],
+  [2, 1],
+])('waits until the feed has told what the newest load has read: %i, %i', async (...times) => {
+  const { asked } = await open({ times });
+  expect(asked).toEqual([new Timestamp({ t: 2, i: 1 })]);
 });
 
 it('a cursor without a position is not waited for: nothing goes on from it', () => {
   const cursor = { position: NO_POSITION, watchHash: watch.hash };
   const { since, afterClusterTime } = new WatchQuestion(watch, cursor, performance.now());
   expect([since, afterClusterTime]).toEqual([undefined, NO_POSITION]);
+});
+
+it('a read that begins late has less time, so that its answer is none the later', () => {
+  const askedAt = performance.now() - 1_700;
+  expect(new WatchQuestion(watch, undefined, askedAt).readMs).toBeLessThanOrEqual(100);
 });
