@@ -1,9 +1,9 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
-import { SCOPE_MARKETS_MAX } from '../cache/make-scope.js';
 import { ScopeLoader, type Loaded } from '../cache/scope-loader.js';
 import { scopeKey, type Scope } from '../scope.js';
+import { tooMuchData } from './watch-problems.js';
 import type { WatchedScope } from './watched-scope.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -79,10 +79,10 @@ export class WatchLoader implements OnApplicationShutdown {
 
   private async reload(missing: WatchedScope): Promise<void> {
     try {
-      const { key, scope, watchers } = missing;
+      const { scope, watchers } = missing;
       const loaded = await this.load([scope]);
-      // Not `too large`: a load that others asked for may be so because of another scope.
-      if ((loaded.get(key)?.count ?? 0) > SCOPE_MARKETS_MAX)
+      // Its own size counts: a load that others asked for may be too large because of another scope.
+      if (tooMuchData([scope], (key) => loaded.get(key)?.count))
         for (const watcher of watchers) watcher.end('size');
     } catch (error) {
       if (!(error instanceof Problem))
