@@ -2,7 +2,6 @@ import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import type { Unfit } from '../cache/make-scope.js';
-import { NO_POSITION } from './cursor.js';
 import { WatchOpening } from './watch-opening.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
@@ -54,15 +53,4 @@ it.each([
 ])('waits until the feed has told what the newest load has read: %i, %i', async (...times) => {
   const { asked } = await open({ times });
   expect(asked).toEqual([new Timestamp({ t: 2, i: 1 })]);
-});
-
-it('a cursor without a position is not waited for: nothing goes on from it', () => {
-  const cursor = { position: NO_POSITION, watchHash: watch.hash };
-  const { since, afterClusterTime } = new WatchQuestion(watch, cursor, performance.now());
-  expect([since, afterClusterTime]).toEqual([undefined, NO_POSITION]);
-});
-
-it('a read that begins late has less time, so that its answer is none the later', () => {
-  const askedAt = performance.now() - 1_700;
-  expect(new WatchQuestion(watch, undefined, askedAt).readMs).toBeLessThanOrEqual(100);
 });

@@ -1,0 +1,17 @@
+import { expect, it } from '@jest/globals';
+import { NO_POSITION } from './cursor.js';
+import { WatchQuestion } from './watch-question.js';
+import { Watch } from './watch.js';
+
+const watch = new Watch([{ eventId: 'e' }], {});
+
+it('a cursor without a position is not waited for: nothing goes on from it', () => {
+  const cursor = { position: NO_POSITION, watchHash: watch.hash };
+  const { since, afterClusterTime } = new WatchQuestion(watch, cursor, performance.now());
+  expect([since, afterClusterTime]).toEqual([undefined, NO_POSITION]);
+});
+
+it('a read that begins late has less time, so that its answer is none the later', () => {
+  const askedAt = performance.now() - 1_700;
+  expect(new WatchQuestion(watch, undefined, askedAt).readMs).toBeLessThanOrEqual(100);
+});
