@@ -387,9 +387,9 @@ describe('a stream', () => {
   });
 
   it('ends when its time is over, no two at once', async () => {
-    expect([times.livesMs, times.livesVary]).toEqual([3_600_000, 0.1]);
-    times.livesMs = 700;
-    times.livesVary = 0.5;
+    expect([times.lifetimeMs, times.lifetimeSpread]).toEqual([3_600_000, 0.1]);
+    times.lifetimeMs = 700;
+    times.lifetimeSpread = 0.5;
     const all = await Promise.all(Array.from({ length: 8 }, () => open(`eventId=a`)));
     const ends = await Promise.all(all.map((stream) => stream.named('end')));
     expect(ends.map(({ data }) => data)).toEqual(ends.map(() => ({ reason: 'age' })));

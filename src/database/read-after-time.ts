@@ -26,7 +26,7 @@ const SILENT_MAX_MS = 1_500;
 /** A secondary that is this far behind answers only if nothing was written in between. Seconds. */
 const FAR_BEHIND_S = HEARD_KEPT_MS / 1_000;
 
-interface Mark {
+interface HeardTime {
   readonly clusterTime: Timestamp;
   /** Monotonic time at which it was heard. */
   readonly heardAt: number;
@@ -39,7 +39,7 @@ interface Mark {
 export class ReadAfterTime {
   /** The newest time of all, with its signature, without which servers don't accept it. */
   newest: ClusterTime | undefined;
-  private marks: Mark[] = [];
+  private heard: HeardTime[] = [];
   private lastHeardAt = -Infinity;
   /** Times that were heard before this may have been old: they came before a gap, or from too few servers. */
   private knownSince = -Infinity;
@@ -47,18 +47,18 @@ export class ReadAfterTime {
   private unwritten: { readonly after: Timestamp; readonly upTo: Timestamp } | undefined;
 
   /** Some server has told this time; none in the answers of a standalone server. */
-  advance(heard: ClusterTime | undefined): void {
-    if (!heard) return;
+  advance(time: ClusterTime | undefined): void {
+    if (!time) return;
     const now = performance.now();
     if (now - this.lastHeardAt > SILENT_MAX_MS) this.beginAnew();
     this.lastHeardAt = now;
-    const { clusterTime } = heard;
+    const { clusterTime } = time;
     if (this.newest && !clusterTime.greaterThan(this.newest.clusterTime)) return;
-    this.newest = heard;
-    const before = this.marks.at(-2);
-    if (before && now - before.heardAt < APART_MS) this.marks.pop();
-    this.marks.push({ clusterTime, heardAt: now });
-    while (this.marks[1] && this.marks[1].heardAt < now - HEARD_KEPT_MS) this.marks.shift();
+    this.newest = time;
+    const before = this.heard.at(-2);
+    if (before && now - before.heardAt < APART_MS) this.heard.pop();
+    this.heard.push({ clusterTime, heardAt: now });
+    while (this.heard[1] && this.heard[1].heardAt < now - HEARD_KEPT_MS) this.heard.shift();
   }
 
   /**
@@ -67,7 +67,7 @@ export class ReadAfterTime {
    */
   wrote(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
-    const upTo = this.marks.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime;
+    const upTo = this.heard.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime;
     this.unwritten = upTo?.greaterThan(newestWrite) ? { after: newestWrite, upTo } : undefined;
   }
 
@@ -78,8 +78,8 @@ export class ReadAfterTime {
 
   /** The newest time that was known at a recent moment of the monotonic clock; if none was, the newest of all. */
   knownAt(at: number): Timestamp | undefined {
-    const earlier = this.marks.findLast(({ heardAt }) => heardAt <= at && at >= this.knownSince);
-    return (earlier ?? this.marks.at(-1))?.clusterTime;
+    const earlier = this.heard.findLast(({ heardAt }) => heardAt <= at && at >= this.knownSince);
+    return (earlier ?? this.heard.at(-1))?.clusterTime;
   }
 
   /**
@@ -92,7 +92,7 @@ export class ReadAfterTime {
     newestOnSecondaries: Timestamp | undefined,
     secondariesNamePrimary: boolean,
   ): Timestamp {
-    const last = this.marks.at(-1);
+    const last = this.heard.at(-1);
     const now = performance.now();
     if (!last || !newestOnSecondaries || now - this.lastHeardAt > SILENT_MAX_MS)
       throw unavailable();

@@ -19,8 +19,8 @@ export class MarketStream implements ScopeWatcher {
     private readonly context: StreamContext,
     private readonly ended: (reason: StreamEnd) => void,
   ) {
-    const { livesMs, livesVary } = context.times;
-    this.endsAt = performance.now() + livesMs * (1 + livesVary * (2 * Math.random() - 1));
+    const { lifetimeMs, lifetimeSpread } = context.times;
+    this.endsAt = performance.now() + lifetimeMs * (1 + lifetimeSpread * (2 * Math.random() - 1));
   }
 
   get events(): number {

@@ -8,9 +8,9 @@ export class StreamTimes {
   lateAfterMs = 2_000;
   /** A stream that is late for so long ends, so that the client tries another replica. */
   endLateAfterMs = 15_000;
-  livesMs = 3_600_000;
+  lifetimeMs = 3_600_000;
   /** The lives of streams differ by this share, so that their clients don't all come back at once. */
-  livesVary = 0.1;
+  lifetimeSpread = 0.1;
   /** How often keys are checked: the streams of a revoked key must end within two seconds. */
   checkKeysEveryMs = 750;
   /** When a process shuts down its streams end one after the other, over this time. */

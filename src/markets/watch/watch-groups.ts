@@ -54,7 +54,7 @@ export class WatchGroups {
     if (!position) return undefined;
     if (!this.eventsAt?.equals(position)) this.events.clear();
     this.eventsAt = position;
-    const key = `${watch.signature} ${since?.toBigInt()}`;
+    const key = `${watch.orderedHash} ${since?.toBigInt()}`;
     if (this.events.has(key)) return this.events.get(key);
     const groups = this.groups(watch, since);
     const event =

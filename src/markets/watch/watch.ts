@@ -14,7 +14,7 @@ export class Watch {
   /** Equal for the same ids, in any order, and the same filters, of the same collection. */
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
-  readonly signature: string;
+  readonly orderedHash: string;
   /** False where U+FFFD is in it: broken UTF-8 is read as that character, and only MongoDB can tell them apart. */
   readonly isComparableInMemory: boolean;
 
@@ -28,7 +28,7 @@ export class Watch {
     this.conditions = conditionsOf(filters);
     const text = JSON.stringify([this.keys, this.conditions]);
     this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions, collection]));
-    this.signature = digest(text);
+    this.orderedHash = digest(text);
     this.isComparableInMemory = !text.includes(REPLACEMENT_CHARACTER);
   }
 
