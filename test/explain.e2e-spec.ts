@@ -24,17 +24,19 @@ import { sendTogether } from './raw-http.js';
 import { inTime, until } from './until.js';
 
 const SCOPE = 'explained';
-const TAKE = 5;
+const TAKE = 4;
 /** Three pages. */
 const PER_KIND = 3 * TAKE;
 
-/** What the markets have in the fields that are filtered by. */
+/** What the markets have in the fields that are filtered by: three values of each, since a scope in memory is bounded. */
 const VALUES = Object.entries<readonly string[]>({
   marketMoment: MARKET_MOMENTS,
   marketType: MARKET_TYPES,
   marketStatus: ['OPEN', 'SUSPENDED', 'CLOSED'],
   provider: ['Northbook', 'Southbook', 'Eastbook'],
-} satisfies Record<FilteredField, readonly string[]>);
+} satisfies Record<FilteredField, readonly string[]>).map(
+  ([field, values]) => [field, values.slice(0, 3)] as const,
+);
 
 const KINDS = VALUES.reduce<Partial<Market>[]>(
   (all, [field, values]) =>
