@@ -15,14 +15,15 @@ function findAll(pattern: RegExp) {
   );
 }
 
-/** The files that pages link to, with the heading there. */
-const links = findAll(/\[[^\]]*\]\((?!https?:)([^)#]*)#?([^)]*)\)/g).map(
-  ({ page, match: [, link, heading = ''] }) => ({
-    page,
-    path: link ? join(dirname(page), link) : page,
-    heading,
-  }),
-);
+/** The files that pages link to, with the heading there, and the constants that the file is said to hold. */
+const links = findAll(
+  /(?:((?:`[A-Z_]{4,}`(?:, )?)+) in )?\[[^\]]*\]\((?!https?:)([^)#]*)#?([^)]*)\)/g,
+).map(({ page, match: [, constants = '', link, heading = ''] }) => ({
+  page,
+  path: link ? join(dirname(page), link) : page,
+  heading,
+  constants: [...constants.matchAll(/\w+/g)].map(([name]) => name),
+}));
 
 /** The headings of a page, as links name them. */
 function headingsOf(page: string): string[] {
@@ -37,6 +38,16 @@ function headingsOf(page: string): string[] {
 it('names no file in a page of documentation that is not there', () => {
   expect(links.length).toBeGreaterThan(50);
   expect(links.filter(({ path }) => !existsSync(path))).toEqual([]);
+});
+
+it('names no constant that the file does not hold', () => {
+  const named = links.flatMap(({ constants, ...link }) =>
+    constants.map((constant) => ({ ...link, constant })),
+  );
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((link) => !readFileSync(link.path, 'utf8').includes(link.constant))).toEqual(
+    [],
+  );
 });
 
 it('leads to no heading that the page does not have', () => {
