@@ -26,6 +26,8 @@ done
 if [ -e "$built/base.yaml" ]; then
   # Of Kubernetes' own kinds; the PodMonitor is not one.
   check kubernetes-validate --strict --quiet "$built/base.yaml" "$built/db-init.yaml"
+else
+  echo "skipped: kubernetes-validate, which needs what kustomize builds"
 fi
 
 if docker compose version >/dev/null 2>&1; then

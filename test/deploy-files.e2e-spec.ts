@@ -293,7 +293,7 @@ it('the checks fail in CI where one of their programs is missing, and say which'
       code: 1,
       stdout: 'skipped: hadolint is not installed\n',
     });
-    expect((await check('')).stdout.match(/^skipped: /gm)).toHaveLength(7);
+    expect((await check('')).stdout.match(/^skipped: /gm)).toHaveLength(8);
   } finally {
     await rm(folder, { recursive: true });
   }
