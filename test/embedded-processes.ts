@@ -86,8 +86,14 @@ export class User {
   }
 }
 
-export function start(program: string, args: string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+export function start(
+  program: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+  cwd?: string,
+): ChildProcess {
   const child = spawn(program, args, {
+    cwd,
     // A process group of its own, as a terminal gives to a command.
     detached: true,
     stdio: 'pipe',
