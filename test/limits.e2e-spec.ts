@@ -548,9 +548,15 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
   });
 
   it.each([
-    ['hangs', async () => redis.freeze(), async () => redis.thaw()],
-    ['is gone', async () => redis.stop(), async () => redis.start()],
-  ])('each replica counts for itself while Redis %s', async (_how, leave, comeBack) => {
+    ['hangs', 'timed out', async () => redis.freeze(), async () => redis.thaw()],
+    ['is gone', 'ECONNREFUSED', async () => redis.stop(), async () => redis.start()],
+    [
+      'has another password',
+      'WRONGPASS',
+      async () => changePassword(redis.password, 'another'),
+      async () => changePassword('another', redis.password),
+    ],
+  ])('each replica counts for itself while Redis %s', async (_how, reason, leave, comeBack) => {
     const key = await newKey(2);
     const loggedBefore = redisLines().length;
     await leave();
@@ -561,12 +567,17 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       }
       expect(performance.now() - began).toBeLessThan(1_000);
     }
+    await until(() => redisLines().length === loggedBefore + replicas.length);
     await comeBack();
     await untilShared();
     // Once from each replica.
-    expect(redisLines().slice(loggedBefore).toSorted()).toEqual(
-      ['away', 'away', 'back', 'back'].map((state) => `Redis is ${state}`),
-    );
+    const lines = redisLines().slice(loggedBefore).toSorted();
+    expect(lines).toEqual([
+      expect.stringContaining(reason),
+      expect.stringContaining(reason),
+      expect.stringContaining('Redis is back'),
+      expect.stringContaining('Redis is back'),
+    ]);
     for (const { logged } of replicas) expect(logged.join('')).not.toContain(redis.password);
   });
 
@@ -587,8 +598,34 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     }
   });
 
+  it('counts nothing in another database, where Redis lacks that of the URL', async () => {
+    const alone = await createTestApp({ redisUrl: `${redis.url}/99` });
+    const client = new Redis(redis.url);
+    try {
+      const key = await newKey(1_000, alone);
+      // More than one connection is made meanwhile.
+      const end = performance.now() + 500;
+      while (performance.now() < end) await ask(key, FIXTURE, {}, alone);
+      expect(await client.keys(`*${keyIdOf(key)}`)).toEqual([]);
+      expect(alone.logged.join('').match(/Redis is .*/g)).toEqual([
+        expect.stringContaining('DB index is out of range'),
+      ]);
+    } finally {
+      await client.quit();
+      await alone.close();
+    }
+  });
+
   function redisLines(): string[] {
-    return replicas.flatMap(({ logged }) => logged.join('').match(/Redis is (?:away|back)/g) ?? []);
+    return replicas.flatMap(({ logged }) => logged.join('').match(/Redis is .*/g) ?? []);
+  }
+
+  /** Ends all connections, so that the clients need the new one. */
+  async function changePassword(from: string, to: string): Promise<void> {
+    const client = new Redis(redis.url.replace(redis.password, from));
+    await client.config('SET', 'requirepass', to);
+    await client.call('client', 'kill', 'skipme', 'yes');
+    await client.quit();
   }
 
   async function untilShared(): Promise<void> {
@@ -723,6 +760,20 @@ it('a Redis that refuses its password keeps no server from starting, nor is the 
     expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
     expect(alone.logged.join('')).toContain('WRONGPASS');
     expect(alone.logged.join('')).not.toContain('s3cret');
+  } finally {
+    await alone.close();
+    server.close();
+  }
+});
+
+it('what closes each connection at once is told as away', async () => {
+  const server = createServer((socket) => socket.on('data', () => socket.end()));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const alone = await createTestApp({ redisUrl: `redis://127.0.0.1:${port}` });
+  try {
+    await until(() => alone.app.get(RequestCounter).isAway === true);
+    expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
   } finally {
     await alone.close();
     server.close();

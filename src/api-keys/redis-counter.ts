@@ -49,9 +49,17 @@ export class RedisCounter implements OnApplicationShutdown {
       maxRetriesPerRequest: 0,
       // A new connection finds the new primary after a failover.
       reconnectOnError: ({ message }) => message.startsWith('READONLY'),
-      retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_WITHIN_MS),
+      retryStrategy: (attempt) => {
+        // If it told why it ends connections, that is noted already.
+        if (attempt > 1) this.note(new Error('it closes the connection'));
+        return Math.min(attempt * 50, RECONNECT_WITHIN_MS);
+      },
     });
-    this.redis.on('error', (error) => this.note(error));
+    this.redis.on('error', (error: Error) => {
+      this.note(error);
+      // The client would go on in another database than the URL names.
+      if (error.message.includes('DB index is out of range')) this.redis.disconnect(true);
+    });
     this.redis.on('close', () => (this.isLeaving = false));
   }
 
@@ -73,28 +81,29 @@ export class RedisCounter implements OnApplicationShutdown {
       const [used, msLeft, fits] = added as [number, number, number];
       return { used, msLeft, fits: fits === 1 };
     } catch (error) {
-      this.note(error);
-      // A connection that answers too slowly is made anew: until then requests are counted here.
-      const hasAnswered = error instanceof Error && error.name === 'ReplyError';
-      if (!hasAnswered && this.redis.status === 'ready') this.leave();
+      // Why there is no connection is told by the client's events.
+      if (this.redis.status === 'ready') this.failed(error as Error);
       return this.fallback.add(id, points, usedMax);
     }
   }
 
-  /** Once for a connection: its client takes a timer and a listener for each call. */
-  private leave(): void {
-    if (!this.isLeaving) this.redis.disconnect(true);
+  /** Tells of an error. A connection that answers too slowly is made anew: until then requests are counted here. */
+  private failed(error: Error): void {
+    this.note(error);
+    // Once for a connection: its client takes a timer and a listener for each call.
+    if (error.name === 'ReplyError' || this.isLeaving) return;
     this.isLeaving = true;
+    this.redis.disconnect(true);
   }
 
   /** @param failure of the newest try, if it failed */
-  private note(failure?: unknown): void {
+  private note(failure?: Error): void {
     const isAway = failure !== undefined;
     if (isAway === this.isAway) return;
     this.isAway = isAway;
     if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
-    const reason = failure instanceof Error ? failure.message : 'unknown';
-    this.logger.warn(`Redis is away, each process counts requests for itself: ${reason}`);
+    const text = `Redis is away, each process counts requests for itself: ${failure.message}`;
+    this.logger.warn(text);
   }
 }
