@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { aRecord, counts, ndjson, importTo } from '../imports.js';
 import { TestMongod } from '../mongo.js';
@@ -80,6 +81,34 @@ describe('markets import', () => {
       expect(stderr).toMatch(/^Waiting for MongoDB: .+\n$/);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({ read: 3_000, rejected: 0 });
+    } finally {
+      await mongod.stop();
+    }
+  }, 60_000);
+
+  it('stores what was read of a feed where MongoDB comes back just after SIGTERM', async () => {
+    const mongod = await TestMongod.start();
+    try {
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], {
+        env: { MONGODB_URI: mongod.uri },
+      });
+      const ended = resultOf(child);
+      const [first, ...others] = Array.from({ length: 100 }, () => aRecord());
+      child.stdin.write(`${ndjson(first)}\n`);
+      const before = await MongoClient.connect(mongod.uri);
+      await until(async () => (await before.db().collection('markets').countDocuments()) === 1);
+      await before.close();
+      const waits = once(child.stderr, 'readable');
+      await mongod.kill('SIGKILL');
+      child.stdin.write(`${ndjson(...others)}\n`);
+      await waits;
+      child.kill('SIGTERM');
+      // One try to write takes some 1.3 s.
+      await delay(1_500);
+      await mongod.restart();
+      const { code, stdout } = await ended;
+      expect(JSON.parse(stdout)).toEqual(counts({ read: 100, inserted: 100 }));
+      expect(code).toBe(0);
     } finally {
       await mongod.stop();
     }

@@ -50,13 +50,15 @@ it('does not write again what MongoDB refuses', async () => {
   await expect(retryWhileAway(work, signal, progress)).rejects.toBe(refused);
 });
 
-it('gives up at the signal', async () => {
+it('goes on for two seconds after the signal, and gives up then', async () => {
   const stop = new AbortController();
   const away = new MongoNetworkError('away');
   const work = async () => {
     stop.abort();
     throw away;
   };
+  const began = performance.now();
   const done = retryWhileAway(work, stop.signal, progress);
-  await expect(Promise.race([done, delay(1_000)])).rejects.toBe(away);
+  await expect(Promise.race([done, delay(4_000)])).rejects.toBe(away);
+  expect(performance.now() - began).toBeGreaterThan(1_999);
 });

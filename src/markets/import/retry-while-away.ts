@@ -5,17 +5,23 @@ import type { ImportProgress } from './import-progress.js';
 
 const TRY_AGAIN_AFTER_MS = 250;
 
-/** Does some work, again and again while MongoDB is away, until the signal is aborted. */
+/** How long it is tried after the signal: the process ends 5 s after it, and a try takes some 1.3 s. Milliseconds. */
+const AFTER_SIGNAL_MS = 2_000;
+
+/** Does some work, again and again while MongoDB is away, until some time after the signal is aborted. */
 export async function retryWhileAway<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
   progress: ImportProgress,
 ): Promise<T> {
+  let until = Infinity;
   for (let isFirst = true; ; isFirst = false) {
     try {
       return await work();
     } catch (error) {
-      if (!isAway(error) || signal.aborted) throw error;
+      const now = performance.now();
+      if (signal.aborted) until = Math.min(until, now + AFTER_SIGNAL_MS);
+      if (!isAway(error) || now >= until) throw error;
       if (isFirst) await progress.say(`Waiting for MongoDB: ${messageOf(error)}`);
       await delay(TRY_AGAIN_AFTER_MS);
     }
