@@ -88,6 +88,29 @@ it('says once that MongoDB can be read, and once that it can not, however long i
   expect(said).toEqual(['MongoDB can be read', 'MongoDB cannot be read: db:27017 RSSecondary']);
 });
 
+it('says once more why MongoDB can not be read, where that shows a moment later', () => {
+  const said = listen();
+  topology.readable = true;
+  clients[0]?.emit('topologyDescriptionChanged');
+  Object.assign(topology, { readable: false, summary: 'db:27017 Unknown (closed)' });
+  clients[0]?.emit('topologyDescriptionChanged');
+  topology.summary = 'db:27017 Unknown (certificate has expired)';
+  jest.advanceTimersByTime(10_000);
+  expect(said.slice(1)).toEqual([
+    'MongoDB cannot be read: db:27017 Unknown (closed)',
+    'MongoDB cannot be read: db:27017 Unknown (certificate has expired)',
+  ]);
+});
+
+it('says no reason twice, however many clients find it', () => {
+  const said = listen();
+  for (const client of clients) {
+    client.emit('connectionReady', CONNECTION);
+    jest.advanceTimersByTime(10_000);
+  }
+  expect(said).toEqual(['MongoDB cannot be read: db:27017 RSSecondary']);
+});
+
 it('says after a while that MongoDB lets us in, but could never be read, and why', () => {
   const said = listen();
   // Where it does not let us in, that is told elsewhere.

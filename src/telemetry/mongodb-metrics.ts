@@ -6,8 +6,11 @@ import { Metrics } from './metrics.js';
 /** Seconds. */
 const COMMAND_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
-/** So long after MongoDB first let us in, a warning says that it can't be read, if it never could. Milliseconds. */
-const READABLE_WITHIN_MS = 2_000;
+/**
+ * So long after MongoDB was lost, or has let us in, a warning says why it can't be read, unless one has said just that:
+ * the driver may know only by then. Milliseconds.
+ */
+const WARNS_AFTER_MS = 2_000;
 
 /**
  * Counts what the driver tells about its connections (CMAP events, which it makes anyhow), over all servers
@@ -22,6 +25,8 @@ export class MongodbMetrics {
   private clients = 0;
   /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
   private wasUp: boolean | undefined;
+  /** Why MongoDB can't be read, as the log said last. */
+  private lastReason: string | undefined;
   private readonly created = this.metrics.counter(
     'mongodb_pool_connections_created_total',
     'Connections to MongoDB that were opened.',
@@ -71,11 +76,7 @@ export class MongodbMetrics {
       this.created.inc();
       this.noteUp();
     });
-    client.once('connectionReady', () => {
-      setTimeout(() => {
-        if (this.wasUp === undefined) this.warn();
-      }, READABLE_WITHIN_MS).unref();
-    });
+    client.once('connectionReady', () => this.warnLater());
     client.on('connectionClosed', (event) => {
       if (this.open.delete(nameOf(event))) this.closed.inc();
     });
@@ -99,11 +100,24 @@ export class MongodbMetrics {
     const { isUp } = this;
     if (isUp === (this.wasUp ?? false)) return;
     this.wasUp = isUp;
-    if (isUp) this.logger.log('MongoDB can be read');
-    else this.warn();
+    this.lastReason = undefined;
+    if (isUp) {
+      this.logger.log('MongoDB can be read');
+    } else {
+      this.warn();
+      this.warnLater();
+    }
+  }
+
+  private warnLater(): void {
+    setTimeout(() => {
+      if (!this.isUp) this.warn();
+    }, WARNS_AFTER_MS).unref();
   }
 
   private warn(): void {
-    this.logger.warn(`MongoDB cannot be read: ${this.database.topology.summary}`);
+    const { summary } = this.database.topology;
+    if (summary !== this.lastReason) this.logger.warn(`MongoDB cannot be read: ${summary}`);
+    this.lastReason = summary;
   }
 }
