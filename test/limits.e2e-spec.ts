@@ -581,6 +581,15 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     for (const { logged } of replicas) expect(logged.join('')).not.toContain(redis.password);
   });
 
+  it('is known to go on as soon as Redis is back, though nobody asks', async () => {
+    const counter = replicas[0].app.get(RequestCounter);
+    await redis.stop();
+    await until(() => counter.isAway === true);
+    await redis.start();
+    await until(() => counter.isAway === false);
+    expect((await replicas[0].getOpen('/metrics')).text).toMatch(/^redis_away 0$/m);
+  });
+
   it('needs no other rights in Redis than the guide for operators names', async () => {
     const guide = await readFile('docs/operations.md', 'utf8');
     const [, rights = ''] = /`REDIS_URL` needs `([^`]+)`/.exec(guide) ?? [];

@@ -25,6 +25,9 @@ const ADD = `
 const ANSWERS_WITHIN_MS = 200;
 const RECONNECT_WITHIN_MS = 1_000;
 
+/** How often it is checked whether Redis counts again, since requests of keys with a limit may not come for long. */
+const CHECK_EVERY_MS = 1_000;
+
 /** Counts the requests of each key in Redis for all replicas together; while Redis is away, in this process. */
 export class RedisCounter implements OnApplicationShutdown {
   private readonly logger = new Logger('RequestCounter');
@@ -32,6 +35,7 @@ export class RedisCounter implements OnApplicationShutdown {
   isAway = false;
   /** Whether its connection is being closed for answering too slowly. */
   private isLeaving = false;
+  private readonly timer = setInterval(() => this.checkIfBack(), CHECK_EVERY_MS).unref();
 
   /** @param fallback counts while Redis is away */
   constructor(
@@ -71,6 +75,7 @@ export class RedisCounter implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
+    clearInterval(this.timer);
     this.redis.disconnect();
   }
 
@@ -85,6 +90,10 @@ export class RedisCounter implements OnApplicationShutdown {
       if (this.redis.status === 'ready') this.failed(error as Error);
       return this.fallback.add(id, points, usedMax);
     }
+  }
+
+  private checkIfBack(): void {
+    if (this.isAway && this.redis.status === 'ready') void this.add('', 0, 0);
   }
 
   /** Tells of an error. A connection that answers too slowly is made anew: until then requests are counted here. */
