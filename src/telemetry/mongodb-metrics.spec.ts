@@ -6,6 +6,7 @@ import type { Database } from '../database/database.js';
 import { ReadSlots } from '../database/read-slots.js';
 import { Metrics } from './metrics.js';
 import { MongodbMetrics } from './mongodb-metrics.js';
+import { MongodbUp } from './mongodb-up.js';
 
 const CONNECTION = { address: 'db:27017', connectionId: 1 };
 
@@ -21,7 +22,8 @@ beforeEach(() => {
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
   const slots = new ReadSlots(1);
-  void new MongodbMetrics({ topology, onClient, slots } as unknown as Database, metrics);
+  const database = { topology, onClient, slots } as unknown as Database;
+  void [new MongodbMetrics(database, metrics), new MongodbUp(database, metrics)];
 });
 
 afterEach(() => {

@@ -1,0 +1,66 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { MongoClient } from 'mongodb';
+import { Database } from '../database/database.js';
+import { Metrics } from './metrics.js';
+
+/**
+ * So long after MongoDB was lost, or has let us in, a warning says why it can't be read, unless one has said just that:
+ * the driver may know only by then. Milliseconds.
+ */
+const WARNS_AFTER_MS = 2_000;
+
+/** Tells whether MongoDB can be read: in the metrics, and in the log whenever that changes. */
+@Injectable()
+export class MongodbUp {
+  private readonly logger = new Logger(MongodbUp.name);
+  /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
+  private wasUp: boolean | undefined;
+  /** Why MongoDB can't be read, as the log said last. */
+  private lastReason: string | undefined;
+
+  constructor(
+    private readonly database: Database,
+    metrics: Metrics,
+  ) {
+    const help = '1 while some MongoDB server can be read, and lets us in, else 0.';
+    metrics.gauges({ mongodb_up: [help, () => Number(this.isUp)] });
+    database.onClient((client) => this.watch(client));
+  }
+
+  private watch(client: MongoClient): void {
+    client.on('topologyDescriptionChanged', () => this.noteUp());
+    client.on('connectionReady', () => this.noteUp());
+    client.once('connectionReady', () => this.warnLater());
+  }
+
+  /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
+  private get isUp(): boolean {
+    const { readable, mayRead } = this.database.topology;
+    return readable && mayRead;
+  }
+
+  private noteUp(): void {
+    const { isUp } = this;
+    if (isUp === (this.wasUp ?? false)) return;
+    this.wasUp = isUp;
+    this.lastReason = undefined;
+    if (isUp) {
+      this.logger.log('MongoDB can be read');
+    } else {
+      this.warn();
+      this.warnLater();
+    }
+  }
+
+  private warnLater(): void {
+    setTimeout(() => {
+      if (!this.isUp) this.warn();
+    }, WARNS_AFTER_MS).unref();
+  }
+
+  private warn(): void {
+    const { summary } = this.database.topology;
+    if (summary !== this.lastReason) this.logger.warn(`MongoDB cannot be read: ${summary}`);
+    this.lastReason = summary;
+  }
+}
