@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis, ReplyError } from 'ioredis';
+import { RedisConnection } from './redis-connection.js';
 import { RedisCounter } from './redis-counter.js';
 import { WindowCounter } from './window-counter.js';
 
-const newCounter = () => new RedisCounter('redis://127.0.0.1:1', new WindowCounter(1));
+const newConnection = () => new RedisConnection('redis://127.0.0.1:1');
+const newCounter = () => new RedisCounter(newConnection(), new WindowCounter(1));
+const clientOf = (counter: RedisCounter) => counter['redis']['redis'];
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -19,7 +22,7 @@ async function cutsAfter(failure: Error) {
   jest.spyOn(Redis.prototype, 'eval').mockRejectedValue(failure);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
-  counter['redis'].status = 'ready';
+  clientOf(counter).status = 'ready';
   // This process counts in its place, and as much.
   counter['fallback'].add('a key', 3);
   expect(await counter.add('a key', 2, 3)).toMatchObject({ used: 5 });
@@ -35,10 +38,10 @@ it('closes a connection that answers too slowly once, however many requests wait
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
   const counter = newCounter();
   for (const closings of [1, 2]) {
-    counter['redis'].status = 'ready';
+    clientOf(counter).status = 'ready';
     await Promise.all(['a key', 'another'].map((id) => counter.add(id, 1, 0)));
     expect(cut).toHaveBeenCalledTimes(closings);
-    counter['redis'].emit('close');
+    clientOf(counter).emit('close');
   }
 });
 
@@ -58,12 +61,12 @@ it('lets a Redis that has answered keep its connection', async () => {
 });
 
 it('looks for a Redis that is away once a second at least', () => {
-  const { retryStrategy } = newCounter()['redis'].options;
+  const { retryStrategy } = newConnection()['redis'].options;
   expect([1, 1_000_000].map((attempt) => retryStrategy?.(attempt))).toEqual([50, 1_000]);
 });
 
 it('connects anew to a Redis that has become a replica, but not after any other refusal', () => {
-  const { reconnectOnError } = newCounter()['redis'].options;
+  const { reconnectOnError } = newConnection()['redis'].options;
   const refusals = [
     "READONLY You can't write against a read only replica.",
     'OOM command not allowed',

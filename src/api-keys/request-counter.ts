@@ -1,4 +1,5 @@
 import { Config } from '../config.js';
+import { RedisCounter } from './redis-counter.js';
 import { WindowCounter, type Added } from './window-counter.js';
 
 const KEYS_MAX = 100_000;
@@ -19,9 +20,9 @@ export const requestCounter = {
     const inProcess = new WindowCounter(KEYS_MAX);
     if (!redisUrl) return inProcess;
     // Most services run without Redis, and need not load its client.
-    const { RedisCounter } = await import('./redis-counter.js');
-    const shared = new RedisCounter(redisUrl, inProcess);
-    await shared.connect();
-    return shared;
+    const { RedisConnection } = await import('./redis-connection.js');
+    const redis = new RedisConnection(redisUrl);
+    await redis.connect();
+    return new RedisCounter(redis, inProcess);
   },
 };

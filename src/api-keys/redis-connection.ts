@@ -1,0 +1,94 @@
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
+const ANSWERS_WITHIN_MS = 200;
+const RECONNECT_WITHIN_MS = 1_000;
+
+/** The connection to Redis: made again whenever it is lost. The log tells when Redis is away, and why. */
+export class RedisConnection {
+  private readonly logger = new Logger('RequestCounter');
+  private readonly redis: Redis;
+  isAway = false;
+  /** Whether the connection is being closed for answering too slowly. */
+  private isLeaving = false;
+
+  constructor(url: string) {
+    this.redis = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: ANSWERS_WITHIN_MS,
+      // Bounds the whole answer: `socketTimeout` begins again with each byte.
+      commandTimeout: ANSWERS_WITHIN_MS,
+      socketTimeout: ANSWERS_WITHIN_MS,
+      disconnectTimeout: ANSWERS_WITHIN_MS,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      // A new connection finds the new primary after a failover.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+      retryStrategy: (attempt) => {
+        // If it told why it ends connections, that is noted already.
+        if (attempt > 1) this.note(new Error('it closes the connection'));
+        return Math.min(attempt * 50, RECONNECT_WITHIN_MS);
+      },
+    });
+    this.redis.on('error', (error: Error) => {
+      this.note(error);
+      // The client would go on in another database than the URL names.
+      if (error.message.includes('DB index is out of range')) this.redis.disconnect(true);
+    });
+    this.redis.on('close', () => (this.isLeaving = false));
+  }
+
+  /** Resolves when Redis is there, or has not come in time: the client goes on trying. */
+  async connect(): Promise<void> {
+    // A failure comes as an 'error' event as well.
+    const connected = this.redis.connect().catch(() => undefined);
+    await Promise.race([connected, delay(RECONNECT_WITHIN_MS, undefined, { ref: false })]);
+  }
+
+  close(): void {
+    this.redis.disconnect();
+  }
+
+  /** Whether Redis can be asked. It may be ready, and away: refuse what it is asked. */
+  get isReady(): boolean {
+    return this.redis.status === 'ready';
+  }
+
+  /**
+   * Runs a script on one key.
+   * @throws when Redis is away
+   */
+  async run(script: string, key: string, ...args: number[]): Promise<unknown> {
+    try {
+      const result = await this.redis.eval(script, 1, key, ...args);
+      this.note();
+      return result;
+    } catch (error) {
+      // Why there is no connection is told by the client's events.
+      if (this.isReady) this.failed(error as Error);
+      throw error;
+    }
+  }
+
+  /** A connection that answers too slowly is made anew. */
+  private failed(error: Error): void {
+    this.note(error);
+    // Once for a connection: its client takes a timer and a listener for each call.
+    if (error.name === 'ReplyError' || this.isLeaving) return;
+    this.isLeaving = true;
+    this.redis.disconnect(true);
+  }
+
+  /** @param failure of the newest try, if it failed */
+  private note(failure?: Error): void {
+    const isAway = failure !== undefined;
+    if (isAway === this.isAway) return;
+    this.isAway = isAway;
+    if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
+    // Only the message: the error itself may hold the command, and that the password.
+    const text = `Redis is away, each process counts requests for itself: ${failure.message}`;
+    this.logger.warn(text);
+  }
+}
