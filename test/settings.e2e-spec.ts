@@ -135,9 +135,11 @@ it('maxStalenessSeconds is not below what MongoDB takes', () => {
 it.each(['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile'])('%s must be there', (option) => {
   const uriWith = (path: string) => `mongodb://127.0.0.1/odds?tls=true&${option}=${path}`;
   expect(loadConfig({ MONGODB_URI: uriWith('package.json') })).toHaveProperty('mongodbUri');
-  expect(() => loadConfig({ MONGODB_URI: uriWith('nowhere.pem') })).toThrow(
-    new Error('Bad settings:\n  MONGODB_URI must name TLS files that can be read'),
-  );
+  for (const path of ['nowhere.pem', 'src']) {
+    expect(() => loadConfig({ MONGODB_URI: uriWith(path) })).toThrow(
+      new Error('Bad settings:\n  MONGODB_URI must name TLS files that can be read'),
+    );
+  }
 });
 
 it.each(['a b', '300.1.1.1', '[::1]', 'http://host', '-host', 'host:80'])(

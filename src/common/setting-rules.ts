@@ -1,5 +1,5 @@
 import { MongoClient } from 'mongodb';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
@@ -92,7 +92,7 @@ export function mongodbUri(text: string): string {
 function isAbsentOrReadable(path: string | undefined): boolean {
   try {
     if (path) accessSync(path, constants.R_OK);
-    return true;
+    return !path || !statSync(path).isDirectory();
   } catch {
     return false;
   }
