@@ -556,6 +556,12 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       async () => changePassword(redis.password, 'another'),
       async () => changePassword('another', redis.password),
     ],
+    [
+      'is a replica',
+      'READONLY',
+      async () => replicate('127.0.0.1', 1),
+      async () => replicate('no', 'one'),
+    ],
   ])('each replica counts for itself while Redis %s', async (_how, reason, leave, comeBack) => {
     const key = await newKey(2);
     const loggedBefore = redisLines().length;
@@ -627,6 +633,12 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
 
   function redisLines(): string[] {
     return replicas.flatMap(({ logged }) => logged.join('').match(/Redis is .*/g) ?? []);
+  }
+
+  async function replicate(...primary: [host: string, port: number | string]): Promise<void> {
+    const client = new Redis(redis.url);
+    await client.call('replicaof', ...primary);
+    await client.quit();
   }
 
   /** Ends all connections, so that the clients need the new one. */

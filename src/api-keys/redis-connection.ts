@@ -72,7 +72,7 @@ export class RedisConnection {
     }
   }
 
-  /** A connection that answers too slowly is made anew. */
+  /** Notes an error of a connection that is there, and makes one anew that answers too slowly. */
   private failed(error: Error): void {
     this.note(error);
     // Once for a connection: its client takes a timer and a listener for each call.
