@@ -91,8 +91,9 @@ export function mongodbUri(text: string): string {
 
 function isAbsentOrReadable(path: string | undefined): boolean {
   try {
-    if (path) accessSync(path, constants.R_OK);
-    return !path || !statSync(path).isDirectory();
+    if (!path) return true;
+    accessSync(path, constants.R_OK);
+    return !statSync(path).isDirectory();
   } catch {
     return false;
   }
