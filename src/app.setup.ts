@@ -11,7 +11,7 @@ import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
 import { HttpServerAdapter } from './http/http-server.js';
 import { checkPort } from './http/probe-paths.js';
 import { readRequest } from './http/read-request.js';
-import { checkMethod, checkPreflight } from './http/routes.js';
+import { answerPreflights, checkMethod } from './http/routes.js';
 import type { Config } from './config.js';
 import { setUpDocs } from './docs/api-docs.js';
 import { setUpLivePage } from './docs/live-page.js';
@@ -52,10 +52,7 @@ export async function createApp(
   app.use(step(readRequest));
   app.use('/docs', pageHeaders());
   if (config.adminPort !== undefined) app.use(step(checkPort));
-  if (allowOrigins) {
-    app.use(step(checkPreflight));
-    app.use(allowOrigins);
-  }
+  if (allowOrigins) app.use(answerPreflights(allowOrigins));
   app.use(step(checkMethod));
   setUpLivePage(app, config.isEmbedded);
   setUpDocs(app, config);

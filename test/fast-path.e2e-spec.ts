@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
+import type { Config } from '../src/config.js';
 import { JsonBody } from '../src/markets/json-body.js';
 import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { until } from './until.js';
@@ -12,17 +14,28 @@ import { until } from './until.js';
 const PATH = '/v1/markets/market/fixture/short';
 const EVENT = '/v1/markets/market/provider/short-event';
 
-let withMemory: TestApp;
-let without: TestApp;
+interface Service extends TestApp {
+  readonly spans: RecordedSpans;
+  readonly answeredShort: () => number;
+}
+
+interface Pair {
+  readonly withMemory: Service;
+  readonly without: Service;
+}
+
+let pairs: readonly Pair[];
+let withMemory: Service;
+let without: Service;
 let keys: Readonly<Record<string, string>>;
 let etag: string;
-let answeredShort = 0;
-const spans = { withMemory: new RecordedSpans(), without: new RecordedSpans() };
 
 beforeAll(async () => {
-  withMemory = await createTestApp({}, { tracing: spans.withMemory.api });
-  const { mongodbUri } = withMemory.config;
-  without = await createTestApp({ mongodbUri, cacheMaxMb: 0 }, { tracing: spans.without.api });
+  const mongodbUri = testDatabaseUri();
+  const withCors = await pairOf({ mongodbUri, corsOrigins: ['https://odds.example'] });
+  const plain = await pairOf({ mongodbUri });
+  pairs = [plain, withCors];
+  ({ withMemory, without } = plain);
   const markets = Array.from({ length: 12 }, (_, index) =>
     aMarket({
       fixtureId: 'short',
@@ -32,23 +45,38 @@ beforeAll(async () => {
   );
   await store(withMemory.database.connection, ...markets);
   keys = await makeKeys();
-  const fastPath = withMemory.app.get(FastPath);
+  for (const { withMemory: service } of pairs)
+    for (const path of [PATH, EVENT])
+      for (let asked = 0; asked < 3; asked++) await ask(path, service);
+  ({ etag = '' } = (await ask(PATH)).headers);
+});
+
+afterAll(async () => {
+  for (const pair of pairs) for (const service of Object.values(pair)) await service.close();
+});
+
+async function pairOf(settings: Partial<Config>): Promise<Pair> {
+  return {
+    withMemory: await serviceOf(settings),
+    without: await serviceOf({ ...settings, cacheMaxMb: 0 }),
+  };
+}
+
+async function serviceOf(settings: Partial<Config>): Promise<Service> {
+  const spans = new RecordedSpans();
+  const service = await createTestApp(settings, { tracing: spans.api });
+  const fastPath = service.app.get(FastPath);
   const answer = fastPath.answer.bind(fastPath);
+  let answeredShort = 0;
   fastPath.answer = (request, response) => {
     const isAnswered = answer(request, response);
     if (isAnswered) answeredShort += 1;
     return isAnswered;
   };
-  for (const path of [PATH, EVENT]) for (let asked = 0; asked < 3; asked++) await ask(path);
-  ({ etag = '' } = (await ask(PATH)).headers);
-});
+  return { ...service, spans, answeredShort: () => answeredShort };
+}
 
-afterAll(async () => {
-  await withMemory.close();
-  await without.close();
-});
-
-const ask = (path: string) => withMemory.get(path).expect(200);
+const ask = (path: string, service = withMemory) => service.get(path).expect(200);
 
 async function makeKeys(): Promise<Record<string, string>> {
   const apiKeys = withMemory.keys;
@@ -160,6 +188,10 @@ const VARIATIONS: readonly Variation[] = [
       'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
       'baggage: a=b',
       'Origin: https://odds.example',
+      'Origin: https://odds.example\r\nAccept-Encoding: br',
+      'Origin: https://odds.example\r\nIf-None-Match: <etag>',
+      'Origin: https://elsewhere.example',
+      'Origin: https://odds.example\r\nOrigin: https://elsewhere.example',
       'Accept: text/html',
       'X-HTTP-Method-Override: DELETE',
       'X-Forwarded-For: 1.2.3.4',
@@ -218,33 +250,46 @@ function traced({ spans: recorded }: RecordedSpans): unknown[] {
 it.each(VARIATIONS.map((variation) => [JSON.stringify(variation).slice(0, 120), variation]))(
   'answers as the slow path does: %s',
   async (_name, variation) => {
-    for (const service of [withMemory, without]) service.logged.splice(0);
-    for (const recorded of Object.values(spans)) recorded.spans.splice(0);
-    for (let asked = 0; asked < 4; asked++) {
-      const full = await answerOf(without, variation as Variation);
-      expect(full).toBeDefined();
-      expect(await answerOf(withMemory, variation as Variation)).toEqual(full);
-    }
-    expect(logged(withMemory)).toEqual(logged(without));
-    expect(traced(spans.withMemory)).toEqual(traced(spans.without));
+    for (const pair of pairs) await expectEqualAnswers(pair, variation as Variation);
   },
 );
 
-it('answers most plain requests by the fast path, and counts them as the slow path does', async () => {
-  // On a busy machine what is in memory may for a moment not be known to be current.
-  await until(async () => {
-    const before = answeredShort;
-    const hitsBefore = await hits();
-    for (let asked = 0; asked < 10; asked++) await ask(PATH);
-    return answeredShort - before === 10 && (await hits()) - hitsBefore === 10;
-  });
-});
+async function expectEqualAnswers(pair: Pair, variation: Variation): Promise<void> {
+  for (const { logged: lines, spans } of Object.values(pair)) {
+    lines.splice(0);
+    spans.spans.splice(0);
+  }
+  for (let asked = 0; asked < 4; asked++) {
+    const full = await answerOf(pair.without, variation);
+    expect(full).toBeDefined();
+    expect(await answerOf(pair.withMemory, variation)).toEqual(full);
+  }
+  expect(logged(pair.withMemory)).toEqual(logged(pair.without));
+  expect(traced(pair.withMemory.spans)).toEqual(traced(pair.without.spans));
+}
+
+it.each([
+  ['', 0],
+  [' with CORS', 1],
+])(
+  'answers most plain requests%s by the fast path, and counts them as the slow path does',
+  async (_with, index) => {
+    const service = pairs[index]?.withMemory;
+    // On a busy machine what is in memory may for a moment not be known to be current.
+    await until(async () => {
+      const before = service!.answeredShort();
+      const hitsBefore = await hits(service);
+      for (let asked = 0; asked < 10; asked++) await ask(PATH, service);
+      return service!.answeredShort() - before === 10 && (await hits(service)) - hitsBefore === 10;
+    });
+  },
+);
 
 it('answers 500 and says why when an answer can not be compressed, and goes on', async () => {
   const compress = jest.spyOn(JsonBody.prototype, 'compress');
   try {
     await until(async () => {
-      const before = answeredShort;
+      const before = withMemory.answeredShort();
       compress.mockImplementationOnce(() => Promise.reject(new Error('no memory')));
       const { body } = await withMemory.get(PATH).expect(500);
       expect(body.code).toBe('internal_error');
@@ -254,7 +299,7 @@ it('answers 500 and says why when an answer can not be compressed, and goes on',
           (line) => line.includes('Unforeseen failure') && line.includes(body.requestId),
         ),
       );
-      return answeredShort > before;
+      return withMemory.answeredShort() > before;
     });
   } finally {
     compress.mockRestore();
@@ -303,8 +348,8 @@ it('stops when the key is revoked, and tells each change', async () => {
   expect((await countOf()).itemCount).toBe(itemCount + 1);
 });
 
-async function hits(): Promise<number> {
-  const { text } = await withMemory.getOpen('/metrics');
+async function hits(service = withMemory): Promise<number> {
+  const { text } = await service.getOpen('/metrics');
   return Number(/^markets_cache_hits_total (\d+)$/m.exec(text)?.[1]);
 }
 

@@ -24,7 +24,7 @@ export interface RequestObserver {
 export interface HttpOptions {
   readonly limits: HttpLimits;
   readonly observer: RequestObserver;
-  /** Sets the headers of CORS, where it is set up: without them a page of another origin can't read a refusal. */
+  /** Sets the headers without which a page of another origin can't read an answer, where CORS is set up. */
   readonly cors: RequestHandler | undefined;
 }
 
@@ -75,15 +75,21 @@ export class IncomingRequests {
   /** Gives a request its id only now: that reads the query, which takes time and many times the memory of its text. */
   private begin(request: ApiRequest, response: Response): void {
     identify(request);
-    this.serve(request, response);
+    const serve = () => this.serve(request, response);
+    // Whether a preflight may be answered is found out on its way.
+    if (request.method === 'OPTIONS') serve();
+    else this.allowOrigins(request, response, serve);
   }
 
   private refuse(request: ApiRequest, response: Response): void {
-    const { cors } = this.options;
     describe(request);
-    const send = () => sendProblem(request, response, OVERLOADED);
-    if (cors) cors(request, response, send);
-    else send();
+    this.allowOrigins(request, response, () => sendProblem(request, response, OVERLOADED));
+  }
+
+  private allowOrigins(request: ApiRequest, response: Response, next: () => void): void {
+    const { cors } = this.options;
+    if (cors) cors(request, response, next);
+    else next();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { methodNotAllowed, notFound } from './problem.js';
 
 /** HEAD is not allowed here: it stands for a whole answer, and a stream has no end. */
@@ -15,9 +15,13 @@ export function findRoute({ app }: Request, path: string): Layer['route'] {
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
-/** 404 for a preflight of an unknown path, which the CORS middleware would answer with 204. */
-export function checkPreflight(request: Request): void {
-  if (request.method === 'OPTIONS' && !findRoute(request, request.path)) throw notFound();
+/** Has `cors` answer preflights, but those of unknown paths, to which it would say 204, too. */
+export function answerPreflights(cors: RequestHandler): RequestHandler {
+  return (request, response, next) => {
+    if (request.method === 'OPTIONS' && findRoute(request, request.path))
+      cors(request, response, next);
+    else next();
+  };
 }
 
 /** Refuses every method but GET and HEAD, before Express answers OPTIONS by itself. */

@@ -34,8 +34,8 @@ interface Known {
 export class FastPath {
   /** By target, without the key. */
   readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
-  /** Not with Redis, which has to be waited for, nor with CORS, where an answer depends on the origin. */
-  private readonly isEnabled = !this.config.redisUrl && !this.config.corsOrigins;
+  /** Not with Redis, which has to be waited for. */
+  private readonly isEnabled = !this.config.redisUrl;
 
   constructor(
     private readonly verifier: KeyVerifier,
