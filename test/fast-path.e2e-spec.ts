@@ -8,6 +8,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
+import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { until } from './until.js';
 
@@ -24,7 +25,11 @@ interface Pair {
   readonly without: Service;
 }
 
-let pairs: readonly Pair[];
+/** The pair made last is without further settings: Nest has one logger in a process, that of the last application. */
+const PAIRS = ['with CORS', ...(hasRedis ? ['with Redis'] : []), 'without either'];
+
+const pairs = new Map<string, Pair>();
+let redis: TestRedis | undefined;
 let withMemory: Service;
 let without: Service;
 let keys: Readonly<Record<string, string>>;
@@ -32,10 +37,18 @@ let etag: string;
 
 beforeAll(async () => {
   const mongodbUri = testDatabaseUri();
-  const withCors = await pairOf({ mongodbUri, corsOrigins: ['https://odds.example'] });
-  const plain = await pairOf({ mongodbUri });
-  pairs = [plain, withCors];
-  ({ withMemory, without } = plain);
+  if (hasRedis) redis = await createTestRedis();
+  for (const name of PAIRS) {
+    // Each of the two has a database of Redis of its own, and so counts for itself.
+    const settingsOf = (index: number): Partial<Config> => ({
+      mongodbUri,
+      corsOrigins: name === 'with CORS' ? ['https://odds.example'] : undefined,
+      redisUrl: name === 'with Redis' ? `${redis?.url}/${index}` : undefined,
+    });
+    withMemory = await serviceOf(settingsOf(0));
+    without = await serviceOf({ ...settingsOf(1), cacheMaxMb: 0 });
+    pairs.set(name, { withMemory, without });
+  }
   const markets = Array.from({ length: 12 }, (_, index) =>
     aMarket({
       fixtureId: 'short',
@@ -45,22 +58,17 @@ beforeAll(async () => {
   );
   await store(withMemory.database.connection, ...markets);
   keys = await makeKeys();
-  for (const { withMemory: service } of pairs)
+  for (const { withMemory: service } of pairs.values())
     for (const path of [PATH, EVENT])
       for (let asked = 0; asked < 3; asked++) await ask(path, service);
   ({ etag = '' } = (await ask(PATH)).headers);
 });
 
 afterAll(async () => {
-  for (const pair of pairs) for (const service of Object.values(pair)) await service.close();
+  for (const pair of pairs.values())
+    for (const service of Object.values(pair)) await service.close();
+  await redis?.close();
 });
-
-async function pairOf(settings: Partial<Config>): Promise<Pair> {
-  return {
-    withMemory: await serviceOf(settings),
-    without: await serviceOf({ ...settings, cacheMaxMb: 0 }),
-  };
-}
 
 async function serviceOf(settings: Partial<Config>): Promise<Service> {
   const spans = new RecordedSpans();
@@ -250,7 +258,7 @@ function traced({ spans: recorded }: RecordedSpans): unknown[] {
 it.each(VARIATIONS.map((variation) => [JSON.stringify(variation).slice(0, 120), variation]))(
   'answers as the slow path does: %s',
   async (_name, variation) => {
-    for (const pair of pairs) await expectEqualAnswers(pair, variation as Variation);
+    for (const pair of pairs.values()) await expectEqualAnswers(pair, variation as Variation);
   },
 );
 
@@ -268,19 +276,16 @@ async function expectEqualAnswers(pair: Pair, variation: Variation): Promise<voi
   expect(traced(pair.withMemory.spans)).toEqual(traced(pair.without.spans));
 }
 
-it.each([
-  ['', 0],
-  [' with CORS', 1],
-])(
-  'answers most plain requests%s by the fast path, and counts them as the slow path does',
-  async (_with, index) => {
-    const service = pairs[index]?.withMemory;
+it.each(PAIRS)(
+  'answers most plain requests by the fast path, and counts them as the slow path does: %s',
+  async (name) => {
+    const service = pairs.get(name)!.withMemory;
     // On a busy machine what is in memory may for a moment not be known to be current.
     await until(async () => {
-      const before = service!.answeredShort();
+      const before = service.answeredShort();
       const hitsBefore = await hits(service);
       for (let asked = 0; asked < 10; asked++) await ask(PATH, service);
-      return service!.answeredShort() - before === 10 && (await hits(service)) - hitsBefore === 10;
+      return service.answeredShort() - before === 10 && (await hits(service)) - hitsBefore === 10;
     });
   },
 );
@@ -293,7 +298,6 @@ it('answers 500 and says why when an answer can not be compressed, and goes on',
       compress.mockImplementationOnce(() => Promise.reject(new Error('no memory')));
       const { body } = await withMemory.get(PATH).expect(500);
       expect(body.code).toBe('internal_error');
-      // Nest has one logger in a process: that of the application made last.
       await until(() =>
         without.logged.some(
           (line) => line.includes('Unforeseen failure') && line.includes(body.requestId),

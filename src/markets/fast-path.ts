@@ -34,8 +34,6 @@ interface Known {
 export class FastPath {
   /** By target, without the key. */
   readonly known = new LRUCache<string, Known>({ max: TARGETS_MAX });
-  /** Not with Redis, which has to be waited for. */
-  private readonly isEnabled = !this.config.redisUrl;
 
   constructor(
     private readonly verifier: KeyVerifier,
@@ -48,7 +46,7 @@ export class FastPath {
   remember(request: ApiRequest, scope: Scope, query: MarketsQuery): void {
     const { originalUrl, rawQuery, route } = request;
     const { target, key } = withoutKey(originalUrl);
-    if (!this.isEnabled || target.length > TARGET_LENGTH_MAX || this.known.has(target)) return;
+    if (target.length > TARGET_LENGTH_MAX || this.known.has(target)) return;
     const keys = rawQuery.filter(([name]) => name === API_KEY_QUERY).length;
     const holdsKey = keys !== (key === undefined ? 0 : 1) || mayHoldKey(target, request);
     if (!holdsKey) this.known.set(target, { route, scope, query });
@@ -69,9 +67,12 @@ export class FastPath {
       checkProtocol(request);
       request.route = known.route;
       request.apiKey = apiKey;
-      void this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
-      request.served = { source: 'memory', items: answer.items };
-      sendPage(request, response, answer)?.catch(fail);
+      const send = () => {
+        request.served = { source: 'memory', items: answer.items };
+        return sendPage(request, response, answer);
+      };
+      const counted = this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
+      (counted ? counted.then(send) : send())?.catch(fail);
     } catch (error) {
       fail(error);
     }
