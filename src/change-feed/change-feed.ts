@@ -139,9 +139,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         // A slow reply, too, may prove that all was told when it was asked for: then the primary need not be asked.
         const hasProved = this.progress.ageMs(batch.askedAt) <= 0;
         if (!hasProved && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
-        this.blindBecause = undefined;
-        this.lastFailure = '';
-        this.lastBatchAt = performance.now();
+        this.succeeded();
         // The client may have connected only after the end had begun: then nothing has closed it.
         if (this.ended.signal.aborted) return;
       }
@@ -197,6 +195,14 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
     const askedAt = momentNow();
     const { isWritablePrimary, lastWrite } = await db.command({ hello: 1 });
     if (isWritablePrimary) this.progress.mark(lastWrite.opTime.ts, askedAt);
+  }
+
+  private succeeded(): void {
+    this.blindBecause = undefined;
+    this.lastBatchAt = performance.now();
+    if (this.lastFailure)
+      this.logger.log('The change feed is back, answers come from memory again');
+    this.lastFailure = '';
   }
 
   private failed(error: unknown): void {

@@ -79,7 +79,7 @@ export function whyNotConnected(error: unknown): string {
     )
     .replace(
       /^connection <monitor> .* closed$/,
-      '$& (one that wants TLS does so without tls=true)',
+      '$& (as it does without the TLS, or the client certificate, that it wants)',
     );
   return `MongoDB can't be reached: ${why}`;
 }
