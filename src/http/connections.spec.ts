@@ -114,6 +114,27 @@ it('forgets connections that are closed', async () => {
   expect(destroy).not.toHaveBeenCalled();
 });
 
+it('a connection that is kept without a request outlasts who reads nothing of an answer', async () => {
+  const body = Buffer.alloc(32 * 1024 * 1024);
+  const server = createServer(
+    ({ url }, response) => void response.end(url === '/large' ? body : 'answer'),
+  );
+  watchConnections(server, 150);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const kept = connect(port, '127.0.0.1');
+  kept.write(REQUEST);
+  await once(kept, 'data');
+  const unread = connect(port, '127.0.0.1');
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  unread.write(REQUEST.replace('/', '/large'));
+  await once(socket, 'close');
+  kept.end(REQUEST);
+  expect((await buffer(kept)).toString()).toContain('answer');
+  unread.destroy();
+  server.close();
+});
+
 it('cuts off who reads nothing for so long, and hardly later', () => {
   jest.useFakeTimers();
   const server = new EventEmitter() as Server;
