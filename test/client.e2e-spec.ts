@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { inspect, promisify } from 'node:util';
+import type { Filters } from '../clients/typescript/src/client.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -200,6 +201,16 @@ it.each(['', '.', '..'])('an id that no path can hold is told at once: %j', asyn
   await expect(client.byFixture(id)).rejects.toThrow(TypeError);
   await expect(client.byEvent(id)).rejects.toThrow(TypeError);
 });
+
+it.each([null, {}, [null], [undefined], ['OPEN', null]])(
+  'a filter that is no text is told at once, since without it all markets would come: %j',
+  async (marketStatus) => {
+    const query = { marketStatus } as unknown as Filters;
+    const message = 'marketStatus must be text: leave it out for all';
+    await expect(client.byFixture(newId(), query)).rejects.toThrow(message);
+    await expect(client.changes({ fixtureId: newId(), ...query })).rejects.toThrow(message);
+  },
+);
 
 it('a filter that is an empty list is told at once, since without it all markets would come', async () => {
   const fixtureId = newId();

@@ -95,6 +95,7 @@ export class Transport {
   /**
    * @throws URIError for half a surrogate pair: `searchParams` would ask for another id in its place
    * @throws RangeError for a filter that is an empty list: without it all markets would come
+   * @throws TypeError for what a caller without types may give in place of text, such as null
    */
   url(path: string, query: Record<string, QueryValue>): string {
     const url = new URL(path, this.#base);
@@ -102,7 +103,11 @@ export class Transport {
       if (Array.isArray(value) && value.length === 0 && !MAY_BE_EMPTY.includes(name)) {
         throw new RangeError(`${name} is an empty list: leave it out for all`);
       }
-      return [value ?? []].flat().map((each) => `${name}=${encodeURIComponent(each)}`);
+      const values = value === undefined ? [] : [value].flat();
+      if (!values.every((each) => typeof each === 'string' || typeof each === 'number')) {
+        throw new TypeError(`${name} must be text: leave it out for all`);
+      }
+      return values.map((each) => `${name}=${encodeURIComponent(each)}`);
     });
     url.search = parts.join('&');
     return url.href;
