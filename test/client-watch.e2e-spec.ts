@@ -96,14 +96,31 @@ describe('a watch', () => {
     const market = { ...aMarket({ fixtureId }), _id: newId() };
     await store(service.database.connection, market);
     const watch = client().watch({ fixtureId });
+    const iterator = watch[Symbol.asyncIterator]();
     try {
-      await isCurrent(watch);
+      await iterator.next();
       await markets().deleteOne({ fixtureId });
       await expectTrue(watch, fixtureId);
       await store(service.database.connection, market);
       await expectTrue(watch, fixtureId);
-      const { value } = await watch[Symbol.asyncIterator]().next();
-      expect(value).toMatchObject({ fixtureId, changed: [{ _id: market._id }], removed: [] });
+      const { value } = await iterator.next();
+      const changed = [{ _id: market._id }];
+      expect(value).toMatchObject({ fixtureId, reset: false, changed, removed: [] });
+    } finally {
+      watch.close();
+    }
+  });
+
+  it('is of what was asked for, though the program uses its object for another question', async () => {
+    const fixtureId = newId();
+    const query = { fixtureId: [fixtureId] };
+    const watch = client().watch(query);
+    try {
+      await isCurrent(watch);
+      query.fixtureId[0] = newId();
+      line.cut();
+      await store(service.database.connection, aMarket({ fixtureId }));
+      await expectTrue(watch, fixtureId);
     } finally {
       watch.close();
     }

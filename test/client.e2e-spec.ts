@@ -245,6 +245,19 @@ describe('all markets', () => {
     expect(new Set(ids).size).toBe(250);
   });
 
+  it('come of what was asked for, though the program uses its object for another question', async () => {
+    const fixtureId = newId();
+    await storeMany(fixtureId, 101);
+    const query = { fixtureId };
+    let count = 0;
+    for await (const market of client.markets(query)) {
+      expect(market.fixtureId).toBe(fixtureId);
+      query.fixtureId = newId();
+      count += 1;
+    }
+    expect(count).toBe(101);
+  });
+
   it('none is missed when others are deleted during the walk', async () => {
     const fixtureId = newId();
     await storeMany(fixtureId, 150);
@@ -383,6 +396,16 @@ describe('a server that fails first', () => {
       '/v1/markets/market/fixture/f',
       '/v1/markets/stream?fixtureId=f',
     ]);
+  });
+
+  it('is not asked again at once when it asks for more patience than a timer has', async () => {
+    keys = [];
+    const busy = { status: 503, headers: { 'Retry-After': '3000000' } };
+    answers = [() => busy, () => busy];
+    const waiting = new packed.exports.MarketsClient({ baseUrl: url, apiKey: 'k' });
+    const asked = waiting.byFixture('f', {}, { signal: AbortSignal.timeout(500) });
+    await expect(asked).rejects.toMatchObject({ name: 'TimeoutError' });
+    expect(keys).toHaveLength(1);
   });
 
   it('is asked again as late as the date in Retry-After', async () => {
