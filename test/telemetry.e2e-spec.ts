@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -409,21 +410,26 @@ describe('the log', () => {
     });
   });
 
-  it('tells of a client that left in the midst of its answer', async () => {
-    // More than a connection holds.
-    const markets = [{ name: 'x'.repeat(32 * 1024 * 1024) }];
-    const reader = jest.spyOn(logging.app.get(PageReader), 'read');
-    reader.mockResolvedValueOnce({ markets, itemCount: 1 });
-    const socket = connect(Number(new URL(logging.url).port), '127.0.0.1');
-    const head = `GET /v1/markets/market/fixture/x HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n`;
-    socket.write(`${head}X-Request-Id: left-midway\r\n\r\n`);
-    await once(socket, 'readable');
-    socket.destroy();
-    expect(await logging.log.line({ requestId: 'left-midway' })).toMatchObject({
-      status: 200,
-      aborted: true,
-    });
-  });
+  it.each(['identity', 'gzip'])(
+    'tells of a client that left in the midst of its answer: %s',
+    async (encoding) => {
+      const requestId = `left-${encoding}`;
+      // More than a connection holds, compressed as well.
+      const markets = [{ name: randomBytes(24 * 1024 * 1024).toString('base64') }];
+      const reader = jest.spyOn(logging.app.get(PageReader), 'read');
+      reader.mockResolvedValueOnce({ markets, itemCount: 1 });
+      const socket = connect(Number(new URL(logging.url).port), '127.0.0.1');
+      const head = `GET /v1/markets/market/fixture/x HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n`;
+      socket.write(`${head}Accept-Encoding: ${encoding}\r\nX-Request-Id: ${requestId}\r\n\r\n`);
+      await once(socket, 'readable');
+      socket.destroy();
+      expect(await logging.log.line({ requestId })).toMatchObject({ status: 200, aborted: true });
+      await ask('/nothing', `after-${requestId}`).expect(404);
+      await logging.log.line({ requestId: `after-${requestId}` });
+      // It is no failure of the service.
+      expect(logging.log.lines.filter((line) => line['requestId'] === requestId)).toHaveLength(1);
+    },
+  );
 
   it('does not blame MongoDB for a stream that can not be had', async () => {
     const unordered = '/v1/markets/stream?eventId=%EF%BF%BD';
