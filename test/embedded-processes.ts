@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MongoClient } from 'mongodb';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
+import { demoMarkets } from '../src/demo/demo-markets.js';
 import { findMongod } from '../src/embedded-mongod/find-mongod.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
@@ -169,20 +170,23 @@ export async function foreignMongod(): Promise<MongodProcess> {
 /** The run's environment, without the settings of who runs the tests. */
 export const env = () => ({ EMBEDDED_DB_PATH: folder, MONGODB_URI: '', PORT: '0', NODE_ENV: '' });
 
-export async function npmStart(): Promise<ChildProcess> {
-  const npm = start('npm', ['start'], env());
+export async function npmStart(): Promise<{ npm: ChildProcess; demo: () => Promise<unknown[]> }> {
+  const npm = start('npm', ['start'], { ...env(), DEMO_FEED: 'false' });
   let said = '';
   npm.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
   npm.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
   const port = () => /Listening on \S+:(\d+)/.exec(said)?.[1];
   await until(() => port() !== undefined);
-  // The demo is there from the first moment on.
-  const lookup = `http://127.0.0.1:${port()}/v1/markets/market/fixture/demo-fixture-1`;
-  const answer = await fetch(lookup, { headers: { [API_KEY_HEADER]: DEMO_KEY } });
-  const { data } = (await answer.json()) as { data: unknown[] };
-  expect(data.length).toBeGreaterThan(0);
+  const fixtures = new Set(demoMarkets().map(({ fixtureId }) => `fixtureId=${fixtureId}`));
+  const changes = `http://127.0.0.1:${port()}/v1/markets/changes?${[...fixtures].join('&')}`;
+  const demo = async () => {
+    const answer = await fetch(changes, { headers: { [API_KEY_HEADER]: DEMO_KEY } });
+    return ((await answer.json()) as { data: unknown[] }).data;
+  };
+  // It is there from the first moment on.
+  expect(await demo()).toHaveLength(fixtures.size);
   await until(() => said.includes('Try it'));
-  return npm;
+  return { npm, demo };
 }
 
 /** Ends npm; all that it started is gone then, and mongod was not killed: that empties its lock file. */

@@ -224,8 +224,11 @@ describe('npm start and npm run cli', () => {
   });
 
   it('keys are listed beside the server and alone; SIGTERM to all of npm ends all that was started', async () => {
-    const npm = await npmStart();
+    const { npm, demo } = await npmStart();
+    const odds = await demo();
     const beside = await listKeys();
+    // With DEMO_FEED=false its prices stay.
+    expect(await demo()).toEqual(odds);
     expect(beside).toMatch(/demo/i);
     await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGTERM'));
     expect(await listKeys()).toBe(beside);

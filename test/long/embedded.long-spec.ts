@@ -132,7 +132,7 @@ describe('npm start', () => {
   });
 
   it('Ctrl-C ends all that was started', async () => {
-    const npm = await npmStart();
+    const { npm } = await npmStart();
     await expectEnd(npm, () => process.kill(-Number(npm.pid), 'SIGINT'));
   });
 
