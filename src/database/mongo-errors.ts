@@ -77,9 +77,6 @@ export function whyNotConnected(error: unknown): string {
       /^Server selection timed out.*/,
       '$& (no host of MONGODB_URI answers, or none is of its replicaSet)',
     )
-    .replace(
-      /^connection <monitor> .* closed$/,
-      '$& (as it does without the TLS, or the client certificate, that it wants)',
-    );
+    .replace(/^connection <monitor> .* closed$/, '$& (it may want TLS, or a client certificate)');
   return `MongoDB can't be reached: ${why}`;
 }

@@ -76,7 +76,7 @@ export class IncomingRequests {
   private begin(request: ApiRequest, response: Response): void {
     identify(request);
     const serve = () => this.serve(request, response);
-    // Whether a preflight may be answered is found out on its way.
+    // Preflights are answered in Express, which knows whether there is such a path.
     if (request.method === 'OPTIONS') serve();
     else this.allowOrigins(request, response, serve);
   }

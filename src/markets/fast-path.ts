@@ -71,6 +71,7 @@ export class FastPath {
         request.served = { source: 'memory', items: answer.items };
         return sendPage(request, response, answer);
       };
+      // Redis is waited for. What is sent then was current when the request came.
       const counted = this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
       (counted ? counted.then(send) : send())?.catch(fail);
     } catch (error) {
