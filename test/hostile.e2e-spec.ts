@@ -223,6 +223,16 @@ it('closes a connection whose body does not end, without a word behind the answe
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });
 
+it('writes no refusal into a stream whose request turns out to be none', async () => {
+  const socket = connect(service.port, '127.0.0.1');
+  const headers = ['Host: a', 'X-API-Key: <key>', 'Transfer-Encoding: chunked'];
+  socket.write(withKeys(wire('/v1/markets/stream?eventId=nobody', { headers })), 'latin1');
+  const [begun] = (await once(socket, 'data')) as [Buffer];
+  socket.write('no chunk\r\n');
+  const received = Buffer.concat([begun, ...(await socket.toArray())]).toString();
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+});
+
 /** Processor time, in µs, for refusing a query of so many names that nobody knows: the machine may be busy otherwise. */
 async function cpuOfManyNames(count: number): Promise<number> {
   const names = Array.from({ length: count }, (_, n) => (n + 1_300).toString(36));
