@@ -206,7 +206,7 @@ it.each([null, {}, [null], [undefined], ['OPEN', null]])(
   'a filter that is no text is told at once, since without it all markets would come: %j',
   async (marketStatus) => {
     const query = { marketStatus } as unknown as Filters;
-    const message = 'marketStatus must be text: leave it out for all';
+    const message = 'marketStatus must be text or a number';
     await expect(client.byFixture(newId(), query)).rejects.toThrow(message);
     await expect(client.changes({ fixtureId: newId(), ...query })).rejects.toThrow(message);
   },

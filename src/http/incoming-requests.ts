@@ -24,7 +24,7 @@ export interface RequestObserver {
 export interface HttpOptions {
   readonly limits: HttpLimits;
   readonly observer: RequestObserver;
-  /** Sets the headers without which a page of another origin can't read an answer, where CORS is set up. */
+  /** Where CORS is set up: sets the headers without which pages of other origins can't read an answer. */
   readonly cors: RequestHandler | undefined;
 }
 

@@ -105,7 +105,7 @@ export class Transport {
       }
       const values = value === undefined ? [] : [value].flat();
       if (!values.every((each) => typeof each === 'string' || typeof each === 'number')) {
-        throw new TypeError(`${name} must be text: leave it out for all`);
+        throw new TypeError(`${name} must be text or a number`);
       }
       return values.map((each) => `${name}=${encodeURIComponent(each)}`);
     });
