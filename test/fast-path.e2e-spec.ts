@@ -208,6 +208,7 @@ const VARIATIONS: readonly Variation[] = [
       'X-Forwarded-For: 1.2.3.4',
     ].map((header) => [...BOTH, header]),
   ].map((headers) => ({ headers })),
+  { target: `${PATH}?api_key=<good>`, headers: [HOST, 'X-API-Key:'] },
   { target: `${PATH}?api_key=<good>`, headers: [HOST, 'X-Request-Id: x<part>x'] },
   { headers: [...BOTH, 'Content-Length: 2'], body: '{}' },
   { headers: [...BOTH, 'Transfer-Encoding: chunked'], body: '2\r\n{}\r\n0\r\n\r\n' },

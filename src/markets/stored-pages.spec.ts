@@ -6,6 +6,12 @@ import { ReadAfterTime } from '../database/read-after-time.js';
 import type { ReadAttempt } from '../database/read-attempt.js';
 import { StoredPages } from './stored-pages.js';
 
+/** Tells of a write, as an answer of MongoDB does. */
+function hear(readAfterTime: ReadAfterTime, i: number): void {
+  const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
+  readAfterTime.advance({ clusterTime: new Timestamp({ t: 1_000, i }), signature });
+}
+
 const LOOKUP = { match: { $match: {} }, query: { page: 1, take: 10 } };
 
 it('asks a secondary for no snapshot: it may have writes that it does not know to be a majority’s', async () => {
@@ -29,9 +35,8 @@ it('asks a secondary for no snapshot: it may have writes that it does not know t
 });
 
 it('lets a snapshot go that is older than what was known to be written, and reads the newest state', async () => {
-  const signature = { hash: new Binary(Buffer.alloc(20)), keyId: Long.ONE };
   const readAfterTime = new ReadAfterTime();
-  readAfterTime.advance({ clusterTime: new Timestamp({ t: 1_000, i: 2 }), signature });
+  hear(readAfterTime, 2);
   const topology = { hasSnapshots: true, readAfterTime };
   const pages = new StoredPages({ topology } as unknown as Database);
   const cursor = { id: 7, atClusterTime: new Timestamp({ t: 1_000, i: 1 }) };
@@ -51,6 +56,34 @@ it('lets a snapshot go that is older than what was known to be written, and read
   // A majority that lags will not have caught up at once.
   await pages.read([LOOKUP], attempt);
   expect(command).toHaveBeenCalledTimes(1);
+});
+
+it.each([
+  [149, true],
+  [150, false],
+])('takes a snapshot without a write that was heard of %i ms before: %s', async (ms, isTaken) => {
+  jest.useFakeTimers();
+  try {
+    const readAfterTime = new ReadAfterTime();
+    hear(readAfterTime, 1);
+    jest.advanceTimersByTime(1_400);
+    hear(readAfterTime, 2);
+    jest.advanceTimersByTime(ms);
+    const topology = { hasSnapshots: true, readAfterTime };
+    const pages = new StoredPages({ topology } as unknown as Database);
+    const readAnew = jest.fn(async () => []);
+    const attempt = {
+      isOfPrimary: true,
+      command: async () => ({ cursor: { atClusterTime: new Timestamp({ t: 1_000, i: 1 }) } }),
+      restOf: async () => [],
+      killCursor: () => undefined,
+      rowsOfOneState: readAnew,
+    } as unknown as ReadAttempt;
+    await pages.read([LOOKUP], attempt);
+    expect(readAnew).toHaveBeenCalledTimes(isTaken ? 0 : 1);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 it('sees in a pass that one market took the place of another, though neither is on the page', async () => {
