@@ -10,7 +10,7 @@ import {
   UUID,
   type Document,
 } from 'mongodb';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MARKET_MOMENTS, MARKET_TYPES, type Market } from '../src/markets/market.schema.js';
 import { createTestApp, type TestApp } from './app.js';
@@ -806,6 +806,19 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
 
       expect((await answer.text()).length).toBe(bytes);
       expect(answer.headers.get('content-encoding')).toBe(expected);
+    });
+
+    it.each(['gzip', 'br'])('compresses a page of megabytes by %s once for all', async (coding) => {
+      const fixtureId = newId();
+      const name = randomBytes(1024 * 1024).toString('hex');
+      await storeAll([aMarket({ fixtureId, name })]);
+      const answers = many(10, () => askFor(coding, `${LOOKUPS[1].route}/${fixtureId}`));
+      for (const answer of await Promise.all(answers)) {
+        expect(answer.headers.get('content-encoding')).toBe(coding);
+        // One that is compressed as it is sent has none.
+        expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(0);
+        expect(await answer.json()).toMatchObject({ data: [{ fixtureId, name }] });
+      }
     });
   });
 });

@@ -8,8 +8,13 @@ import type { PageAnswer } from './page-answer.js';
 import { chooseEncoding } from './choose-encoding.js';
 import { compressors, lengthOf, type JsonBody } from './json-body.js';
 
+const MIB = 1_024 * 1_024;
+
 /** Longer bodies are compressed as the client reads: many at a time would not fit into memory whole. */
-const COMPRESS_WHOLE_BYTES_MAX = 1_024 * 1_024;
+const COMPRESS_WHOLE_BYTES_MAX = 8 * MIB;
+
+/** The same for bodies of many pieces, which would have to be copied together, and are for one request each. */
+const COPY_BYTES_MAX = MIB;
 
 const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
 
@@ -47,7 +52,8 @@ export function sendBody(
   const encoding = chooseEncoding(request, json);
   if (encoding === 'identity') return write(response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
-  if (json.length > COMPRESS_WHOLE_BYTES_MAX) {
+  const wholeMax = json.parts.length === 1 ? COMPRESS_WHOLE_BYTES_MAX : COPY_BYTES_MAX;
+  if (json.length > wholeMax) {
     writeHead(response, encodedHeaders);
     if (request.method === 'HEAD') return void response.end();
     // It is no failure that a client leaves before the end, and a body that has begun can't become an error.
