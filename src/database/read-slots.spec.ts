@@ -52,3 +52,14 @@ it('tells of each read that it refuses, at once or after a wait', async () => {
   expect(refused).toHaveBeenCalledTimes(2);
   await second;
 });
+
+it('tells of no refusal of a read that got its slot in time', async () => {
+  const slots = new ReadSlots(1);
+  const refused = jest.fn();
+  slots.onRefusal = refused;
+  const first = slots.run(1_000, () => Promise.resolve());
+  // It lasts longer than it might have waited.
+  await slots.run(400, () => delay(250));
+  await first;
+  expect(refused).not.toHaveBeenCalled();
+});

@@ -89,9 +89,16 @@ it('tells what is held back as soon as its time has come, each time', () => {
   progress.advance();
   for (let told = 2; told <= 3; told += 1) {
     jest.advanceTimersByTime(30);
+    const before = feed.position;
     progress.markNew();
     progress.advance();
+    feed.position = at(10 + told);
+    // Who resumes there still gets what is held back.
+    progress.tellCurrent();
+    expect(events.at(-1)).toContain(`id: ${watch.cursorAt(before)}\n`);
     jest.advanceTimersByTime(70);
     expect(events.filter((event) => event === 'changes')).toHaveLength(told);
+    progress.tellCurrent();
+    expect(events.at(-1)).toContain(`id: ${watch.cursorAt(feed.position)}\n`);
   }
 });
