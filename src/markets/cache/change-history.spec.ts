@@ -41,8 +41,11 @@ describe('ChangeHistory', () => {
     expect(since(1_000)).toBeUndefined();
   });
 
-  it('does not know more for a change of unknown scopes that is noted after a later one', () => {
-    for (const second of [1_002, 1_001])
+  it.each([
+    [1_001, 1_002],
+    [1_002, 1_001],
+  ])('knows nothing before the later of two changes of unknown scopes: %i, %i', (...seconds) => {
+    for (const second of seconds)
       history.noteChange(new MarketChange({ kind: 'deleted', id: 'b' }, at(second)));
     expect(since(1_001)).toBeUndefined();
     expect(since(1_002)).toEqual([]);

@@ -1,0 +1,16 @@
+import { expect, it, jest } from '@jest/globals';
+import type { Database } from '../database/database.js';
+import { overloaded } from '../http/problem.js';
+import { PageReader } from './page-reader.js';
+
+it('asks an overloaded database no more for look-ups whose shared command it refused', async () => {
+  const read = jest.fn(async () => {
+    throw overloaded();
+  });
+  const topology = { hasSnapshots: true };
+  const reader = new PageReader({ topology, read } as unknown as Database);
+  const lookUp = (eventId: string) => reader.read({ eventId }, { page: 1, take: 10 });
+  const answers = await Promise.allSettled(['a', 'b', 'c'].map(lookUp));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 'rejected'));
+  expect(read).toHaveBeenCalledTimes(1);
+});
