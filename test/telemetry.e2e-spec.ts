@@ -27,7 +27,7 @@ import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
 import { ServerProcess, spawnProgram } from './server-process.js';
-import { until } from './until.js';
+import { inTime, until } from './until.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
 
@@ -410,26 +410,35 @@ describe('the log', () => {
     });
   });
 
-  it.each(['identity', 'gzip'])(
-    'tells of a client that left in the midst of its answer: %s',
-    async (encoding) => {
-      const requestId = `left-${encoding}`;
-      // More than a connection holds, compressed as well.
-      const markets = [{ name: randomBytes(24 * 1024 * 1024).toString('base64') }];
+  it.each([
+    ['a page', 'identity', 'market/fixture/x'],
+    ['a compressed page', 'gzip', 'market/fixture/x'],
+    ['changes that are compressed as it reads', 'gzip', 'changes?eventId=large'],
+  ])('tells of a client that left in the midst of %s', async (what, encoding, target) => {
+    // More than a connection holds, compressed as well.
+    const markets = Array.from({ length: 24 }, () =>
+      aMarket({ eventId: 'large', name: randomBytes(1_000_000).toString('base64') }),
+    );
+    if (target.startsWith('changes')) {
+      await store(service.database.connection, ...markets);
+      // Now it is in memory.
+      await inTime(() => ask(`/v1/markets/${target}`, 'whole').set('X-API-Key', service.key));
+    } else {
       const reader = jest.spyOn(logging.app.get(PageReader), 'read');
-      reader.mockResolvedValueOnce({ markets, itemCount: 1 });
-      const socket = connect(Number(new URL(logging.url).port), '127.0.0.1');
-      const head = `GET /v1/markets/market/fixture/x HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n`;
-      socket.write(`${head}Accept-Encoding: ${encoding}\r\nX-Request-Id: ${requestId}\r\n\r\n`);
-      await once(socket, 'readable');
-      socket.destroy();
-      expect(await logging.log.line({ requestId })).toMatchObject({ status: 200, aborted: true });
-      await ask('/nothing', `after-${requestId}`).expect(404);
-      await logging.log.line({ requestId: `after-${requestId}` });
-      // It is no failure of the service.
-      expect(logging.log.lines.filter((line) => line['requestId'] === requestId)).toHaveLength(1);
-    },
-  );
+      reader.mockResolvedValueOnce({ markets, itemCount: markets.length });
+    }
+    const requestId = `left-${what.replaceAll(' ', '-')}`;
+    const socket = connect(Number(new URL(logging.url).port), '127.0.0.1');
+    const head = `GET /v1/markets/${target} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n`;
+    socket.write(`${head}Accept-Encoding: ${encoding}\r\nX-Request-Id: ${requestId}\r\n\r\n`);
+    await once(socket, 'readable');
+    socket.destroy();
+    expect(await logging.log.line({ requestId })).toMatchObject({ status: 200, aborted: true });
+    await ask('/nothing', `after-${requestId}`).expect(404);
+    await logging.log.line({ requestId: `after-${requestId}` });
+    // It is no failure of the service.
+    expect(logging.log.lines.filter((line) => line['requestId'] === requestId)).toHaveLength(1);
+  });
 
   it('does not blame MongoDB for a stream that can not be had', async () => {
     const unordered = '/v1/markets/stream?eventId=%EF%BF%BD';

@@ -8,13 +8,11 @@ import type { PageAnswer } from './page-answer.js';
 import { chooseEncoding } from './choose-encoding.js';
 import { compressors, lengthOf, type JsonBody } from './json-body.js';
 
-const MIB = 1_024 * 1_024;
-
-/** Longer bodies are compressed as the client reads: many at a time would not fit into memory whole. */
-const COMPRESS_WHOLE_BYTES_MAX = 8 * MIB;
-
-/** The same for bodies of many pieces, which would have to be copied together, and are for one request each. */
-const COPY_BYTES_MAX = MIB;
+/**
+ * Longer bodies of many pieces are compressed as the client reads: copied together, many at a time would not fit into
+ * memory. One of a single piece is compressed once for all who ask.
+ */
+const COPY_BYTES_MAX = 1_024 * 1_024;
 
 const VARY = `${API_KEY_HEADER}, Accept-Encoding`;
 
@@ -52,8 +50,7 @@ export function sendBody(
   const encoding = chooseEncoding(request, json);
   if (encoding === 'identity') return write(response, json.parts, headers);
   const encodedHeaders = [...headers, 'Content-Encoding', encoding];
-  const wholeMax = json.parts.length === 1 ? COMPRESS_WHOLE_BYTES_MAX : COPY_BYTES_MAX;
-  if (json.length > wholeMax) {
+  if (json.parts.length > 1 && json.length > COPY_BYTES_MAX) {
     writeHead(response, encodedHeaders);
     if (request.method === 'HEAD') return void response.end();
     // It is no failure that a client leaves before the end, and a body that has begun can't become an error.
