@@ -76,7 +76,7 @@ export class HttpServerAdapter extends ExpressAdapter {
       }
       // Node emits such a request first, and may refuse its Transfer-Encoding right after.
       process.nextTick(() => {
-        if (!refusals.refuses(request)) this.incoming.receive(request, response);
+        if (!refusals.hasRefused(request)) this.incoming.receive(request, response);
       });
     };
     const server = createServer({ ...SERVER_OPTIONS, ...this.messages });

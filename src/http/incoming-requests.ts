@@ -47,7 +47,7 @@ export class IncomingRequests {
     request.startedAt = performance.now();
     response.once('close', () => {
       this.admission.release(response);
-      if (!response.headersSent) describe(request);
+      if (!response.headersSent) identifyForLog(request);
       this.options.observer.closed(request, response);
     });
     // A response has its socket only when no earlier answer is under way on it.
@@ -82,7 +82,7 @@ export class IncomingRequests {
   }
 
   private refuse(request: ApiRequest, response: Response): void {
-    describe(request);
+    identifyForLog(request);
     this.allowOrigins(request, response, () => sendProblem(request, response, OVERLOADED));
   }
 
@@ -94,7 +94,7 @@ export class IncomingRequests {
 }
 
 /** Gives a request that is not served the id and the route that its log line tells. */
-function describe(request: ApiRequest): void {
+function identifyForLog(request: ApiRequest): void {
   if (request.requestId === undefined) identify(request);
   request.route ??= findRoute(request, routablePath(request.url));
 }

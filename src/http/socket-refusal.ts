@@ -41,7 +41,7 @@ export class SocketRefusals {
   };
 
   /** Whether this request could not be read, and was refused for that: those before it on the socket are complete. */
-  refuses({ complete, socket }: IncomingMessage): boolean {
+  hasRefused({ complete, socket }: IncomingMessage): boolean {
     return !complete && this.refused.has(socket);
   }
 
