@@ -576,6 +576,24 @@ describe('a watch', () => {
     expect((await events.next()).value).toMatchObject({ type: 'late', ageMs: expect.any(Number) });
     watch.close();
   });
+
+  it('that had to ask again stays current', async () => {
+    let isRefused = true;
+    const transport = withoutStreams(async () => {
+      if (!isRefused) return nothingNew();
+      isRefused = false;
+      throw await refused('rate_limited');
+    });
+    const watch = new Watch(transport, { fixtureId: 'f' });
+    const types: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of watch) types.push(type);
+    })();
+    await jest.advanceTimersByTimeAsync(15_000);
+    watch.close();
+    await reading;
+    expect(new Set(types)).toEqual(new Set(['current']));
+  });
 });
 
 describe('a look-up', () => {

@@ -59,6 +59,7 @@ it('moves prices of live markets, and callers see it', async () => {
 });
 
 it('stops for good when another market is there', async () => {
+  await until(async () => (await countMoved()) > 0);
   const other = aMarket({ fixtureId: 'demo-fixture-1' });
   await store(service.database.connection, other);
   await feed;

@@ -79,10 +79,15 @@ describe('GET /openapi.json', () => {
       api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
       'X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
     });
-    for (const [path, item] of Object.entries(document.paths ?? {})) {
-      const expected = path.startsWith('/v1/') ? [{ api_key: [] }, { 'X-API-Key': [] }] : [];
-      expect([path, item?.get?.security]).toEqual([path, expected]);
-    }
+    expectSecurity(document, [{ api_key: [] }, { 'X-API-Key': [] }]);
+  });
+
+  it('offers the header alone where the query may hold no key', async () => {
+    const headerOnly = await createTestApp({ authAllowQueryKey: false });
+    const { body } = await headerOnly.getOpen('/openapi.json').expect(200);
+    await headerOnly.close();
+    expect(Object.keys(body.components.securitySchemes)).toEqual(['X-API-Key']);
+    expectSecurity(body, [{ 'X-API-Key': [] }]);
   });
 
   it.each(LOOKUPS)(
@@ -320,6 +325,14 @@ function severalOf(items: object) {
 
 function isComposed(schema: Properties[string]): boolean {
   return 'allOf' in schema || (schema.type === 'array' && '$ref' in schema.items);
+}
+
+/** Look-ups want a key in one of these ways, all else none. */
+function expectSecurity({ paths = {} }: OpenAPIV3_1.Document, ways: readonly object[]): void {
+  for (const [path, item] of Object.entries(paths)) {
+    const expected = path.startsWith('/v1/') ? ways : [];
+    expect([path, item?.get?.security]).toEqual([path, expected]);
+  }
 }
 
 function operation(template: string): OpenAPIV3_1.OperationObject {

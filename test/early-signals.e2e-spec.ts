@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
-import { ServerProcess } from './server-process.js';
+import { ServerProcess, startServer } from './server-process.js';
 import { until } from './until.js';
 
 const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
@@ -59,6 +59,18 @@ it('a SIGTERM that comes before the server listens keeps it from that', async ()
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
     expect(server.port).toBe(0);
+  } finally {
+    await server.stop();
+  }
+});
+
+it('a second signal ends the server at once', async () => {
+  const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' });
+  try {
+    server.kill('SIGTERM');
+    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(1);
   } finally {
     await server.stop();
   }

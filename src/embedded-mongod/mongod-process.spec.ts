@@ -32,6 +32,16 @@ it('has no timer left that would end it once it is up, nor one that would keep u
   expect(jest.getTimerCount()).toBe(0);
 });
 
+it('is killed when it does not end by itself', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const mongod = await startIdle();
+  process.kill(mongod.pid, 'SIGSTOP');
+  const stopped = mongod.stop();
+  await jest.advanceTimersByTimeAsync(5_000);
+  await stopped;
+  expect(() => process.kill(mongod.pid, 0)).toThrow('ESRCH');
+});
+
 it('is not left behind when its guard is killed', async () => {
   const mongod = await startIdle();
   const guard: ChildProcess = Reflect.get(mongod, 'guard');

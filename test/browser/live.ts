@@ -115,6 +115,10 @@ const origins = new Set<string>();
     await age(/^as of 6(?:0\.[3-9]|[1-9]\.\d) s ago$/);
     expect(complaints).toEqual([]);
     await page.unroute('**/v1/markets/stream?*');
+    await page.route('**/v1/markets/stream?*', (route) => route.abort());
+    await page.evaluate(`document.getElementById('watch').requestSubmit()`);
+    expect(await page.locator('#age').textContent()).toBe('');
+    await page.unroute('**/v1/markets/stream?*');
     await page.goto(`${service.url}/docs/live`);
     await page.getByText('Current').waitFor();
   });
@@ -178,6 +182,22 @@ const origins = new Set<string>();
       return providers;
     })`);
     expect(shown).toEqual(['q']);
+  });
+
+  it('shows a provider again whose last market was gone', async () => {
+    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
+      const root = document.createElement('div');
+      document.body.append(root);
+      const board = new Board(root);
+      const market = (_id) => ({ _id, name: _id, provider: 'p', runners: [] });
+      for (const [changed, removed] of [[['a'], []], [[], ['a']], [['b'], []]]) {
+        board.apply({ eventId: 'e', reset: false, changed: changed.map(market), removed });
+      }
+      const ids = [...root.querySelectorAll('.market')].map(({ dataset }) => dataset.id);
+      root.remove();
+      return ids;
+    })`);
+    expect(shown).toEqual(['b']);
   });
 
   it('names each id, what is not open, and where there is nothing', async () => {
