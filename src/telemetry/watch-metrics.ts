@@ -31,7 +31,7 @@ export class WatchMetrics {
     );
     const lag = metrics.histogram(
       'stream_lag_seconds',
-      'Time from a commit in MongoDB until it was written to a stream.',
+      'Time from a commit in MongoDB until it was written to a stream, beyond what `conflateMs` asks for.',
       LAG_BUCKETS,
     );
     hub.observer = {

@@ -24,6 +24,6 @@ export interface StreamContext {
 export interface StreamObserver {
   opened(): void;
   ended(reason: StreamEnd): void;
-  /** @param waitedMs how long the first of the changes waited in this process */
+  /** @param waitedMs how long the first of the changes waited in this process, longer than `conflateMs` asks for */
   written(changes: number, waitedMs: number): void;
 }

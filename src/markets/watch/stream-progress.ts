@@ -109,12 +109,12 @@ export class StreamProgress {
 
   private tellChanges({ position, toldAt, changes }: Pending): void {
     const now = performance.now();
-    const dueInMs = this.lastChangesAt + this.options.conflateMs - now;
-    if (dueInMs > 0) {
+    const dueAt = this.lastChangesAt + this.options.conflateMs;
+    if (dueAt > now) {
       this.timer ??= setTimeout(() => {
         this.timer = undefined;
         this.advance();
-      }, dueInMs).unref();
+      }, dueAt - now).unref();
       return;
     }
     const { groups, observer } = this.context;
@@ -123,6 +123,6 @@ export class StreamProgress {
     if (!event) return;
     this.write(event);
     this.lastChangesAt = now;
-    observer?.written(changes, now - toldAt);
+    observer?.written(changes, now - Math.max(toldAt, dueAt));
   }
 }
