@@ -18,7 +18,7 @@ const begun = { ...blind, ...current, position };
 
 it('waits for a feed that begins only now', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, since: undefined });
+  const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, needsFeed: false });
   await delay(20);
   Object.assign(feed, begun);
   expect(await reached).toBeUndefined();
@@ -26,7 +26,7 @@ it('waits for a feed that begins only now', async () => {
 
 it('waits for none that has failed to', async () => {
   const feed = { ...blind, isStarting: true };
-  const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, since: undefined });
+  const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, needsFeed: false });
   await delay(20);
   feed.isStarting = false;
   expect((await reached)?.code).toBe('changes_unavailable');
@@ -38,19 +38,20 @@ it.each([
 ])('does not wait %s for what is in the future', async (_how, waitMs, atMostMs) => {
   const after = new Timestamp({ t: 3_600, i: 1 });
   const since = performance.now();
-  const question = { waitMs, since: undefined };
+  const question = { waitMs, needsFeed: false };
   await expect(waitForFeed(begun as ChangeFeed, after, question)).rejects.toThrow('behind');
   expect(performance.now() - since).toBeLessThan(atMostMs);
 });
 
 it.each([
-  ['has much to tell', 'backlog', undefined],
-  ['is kept from it by a majority', 'majority_lags', 'changes_unavailable'],
+  ['has much to tell, and alone can answer', 'backlog', true, undefined],
+  ['has much to tell, and MongoDB can answer', 'backlog', false, 'changes_unavailable'],
+  ['is kept from it by a majority', 'majority_lags', true, 'changes_unavailable'],
 ])(
-  'waits longer for a client that resumes, where the feed %s: %#',
-  async (_why, lateBecause, code) => {
+  'waits half a second for a feed that %s, or not: %#',
+  async (_why, lateBecause, needsFeed, code) => {
     const late = { ...begun, isCurrent: false, status: { state: 'late', lateBecause } };
-    const question = { waitMs: 1_800, since: position };
+    const question = { waitMs: 1_800, needsFeed };
     const reached = waitForFeed(late as ChangeFeed, position, question);
     await delay(500);
     Object.assign(late, begun);
@@ -62,7 +63,7 @@ it('waits for what a feed that was late has still to tell when it is current aga
   const after = new Timestamp({ t: 2, i: 1 });
   const late = { isCurrent: false, status: { state: 'late', lateBecause: 'backlog' } };
   const feed = { ...begun, ...late };
-  const reached = waitForFeed(feed as ChangeFeed, after, { waitMs: 1_800, since: undefined });
+  const reached = waitForFeed(feed as ChangeFeed, after, { waitMs: 1_800, needsFeed: false });
   await delay(400);
   Object.assign(feed, begun);
   await delay(200);
@@ -75,7 +76,7 @@ it.each([{ isStarting: true }, { status: { state: 'late', lateBecause: 'backlog'
   async (status) => {
     const feed = { ...begun, isCurrent: false, position: undefined, ...status };
     const since = performance.now();
-    const question = { waitMs: -1, since: position };
+    const question = { waitMs: -1, needsFeed: true };
     const unavailable = await waitForFeed(feed as ChangeFeed, undefined, question);
     expect(unavailable?.code).toBe('changes_unavailable');
     expect(performance.now() - since).toBeLessThan(250);

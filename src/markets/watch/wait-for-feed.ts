@@ -7,14 +7,14 @@ import type { WatchQuestion } from './watch-question.js';
 
 const CHECK_EVERY_MS = 10;
 
-/** How long a feed that has fallen behind is waited for. Milliseconds. */
+/** How long a feed that has fallen behind is waited for, where MongoDB can answer in its place. Milliseconds. */
 const LATE_MAX_MS = 300;
 
 /** How long a position that a current feed has not reached is waited for. Milliseconds. */
 const AHEAD_MAX_MS = 500;
 
-/** How long a feed that is starting, or will soon have told what a client missed, is waited for. Milliseconds. */
-const RESUMING_MAX_MS = 1_000;
+/** How long a feed that is starting is waited for, and a late one that alone can answer. Milliseconds. */
+const NEEDED_MAX_MS = 1_000;
 
 /**
  * Waits a little for the feed to be current, and to have reached a position.
@@ -24,7 +24,7 @@ const RESUMING_MAX_MS = 1_000;
 export async function waitForFeed(
   feed: Pick<ChangeFeed, 'isBehind' | 'isCurrent' | 'isStarting' | 'status'>,
   position: Timestamp | undefined,
-  question: Pick<WatchQuestion, 'waitMs' | 'since'>,
+  question: Pick<WatchQuestion, 'waitMs' | 'needsFeed'>,
 ): Promise<Problem | undefined> {
   const startedAt = performance.now();
   /** Since when the feed has been current without a break; now, while it is not. */
@@ -39,8 +39,8 @@ export async function waitForFeed(
     // A position that a current feed does not reach soon is in the future: waiting for it would hold up others.
     const isTimeUp = question.waitMs < 0;
     if (isBehind && (isTimeUp || now - currentSince > AHEAD_MAX_MS)) throw replicaBehind();
-    const isResuming = isStarting || (question.since && status.lateBecause !== 'majority_lags');
-    const longestMs = isResuming ? RESUMING_MAX_MS : LATE_MAX_MS;
+    const isNeeded = isStarting || (question.needsFeed && status.lateBecause !== 'majority_lags');
+    const longestMs = isNeeded ? NEEDED_MAX_MS : LATE_MAX_MS;
     // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
     const isTooLong = now - startedAt > longestMs && (isStarting || !isBehind);
     if (isTimeUp || isTooLong) return changesUnavailable('notCurrent');

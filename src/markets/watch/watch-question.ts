@@ -15,6 +15,8 @@ export class WatchQuestion {
   readonly afterClusterTime: Timestamp | undefined;
   /** The position that the client has reached with the same watch, if answers can go on from it. */
   readonly since: Timestamp | undefined;
+  /** Whether MongoDB can't answer in place of the feed: it has no streams, and knows nothing of cursors. */
+  readonly needsFeed: boolean;
   private readonly deadline: number;
 
   /** @param askedAt monotonic time of the request's arrival */
@@ -22,10 +24,12 @@ export class WatchQuestion {
     readonly watch: Watch,
     cursor: Cursor | undefined,
     askedAt: number,
+    isStream = false,
   ) {
     this.afterClusterTime = cursor?.position;
     const isResumable = cursor?.watchHash === watch.hash && !cursor.position.equals(NO_POSITION);
     this.since = isResumable ? cursor.position : undefined;
+    this.needsFeed = isStream || isResumable;
     this.deadline = askedAt + WATCH_WITHIN_MS;
   }
 

@@ -89,12 +89,17 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const { since, 'Last-Event-ID': lastEventId, conflateMs } = query;
-    const question = this.question(request, query, lastEventId ?? since);
+    const question = this.question(request, query, lastEventId ?? since, true);
     await this.streams.open(request, response, question, conflateMs);
   }
 
-  private question(request: KeyedRequest, query: WatchQuery, cursor: string | undefined) {
+  private question(
+    request: KeyedRequest,
+    query: WatchQuery,
+    cursor: string | undefined,
+    isStream = false,
+  ) {
     const watch = new Watch(query.ids, query, `${this.database.connection.name}.${MARKETS}`);
-    return new WatchQuestion(watch, readCursor(cursor), request.startedAt);
+    return new WatchQuestion(watch, readCursor(cursor), request.startedAt, isStream);
   }
 }
