@@ -76,6 +76,7 @@ it('the live page takes a line for dead that is silent for ten seconds, and come
     if (fetch.mock.calls.length === 2) {
       return new Response('{}', { status: 503, headers: { 'Retry-After': '7' } });
     }
+    if (fetch.mock.calls.length === 3) return new Response('<html>', { status: 502 });
     const body = new ReadableStream<Uint8Array>({
       start(line) {
         lines.push(line);
@@ -109,6 +110,11 @@ it('the live page takes a line for dead that is silent for ten seconds, and come
   expect(fetch).toHaveBeenCalledTimes(2);
   await jest.advanceTimersByTimeAsync(1_000);
   expect(fetch).toHaveBeenCalledTimes(3);
+  // A proxy says nothing of when.
+  await jest.advanceTimersByTimeAsync(2_000);
+  expect(fetch).toHaveBeenCalledTimes(3);
+  await jest.advanceTimersByTimeAsync(1_200);
+  expect(fetch).toHaveBeenCalledTimes(4);
   page.abort(new Error('enough'));
   await expect(ended).rejects.toThrow('enough');
 });
