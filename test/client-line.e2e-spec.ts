@@ -464,6 +464,7 @@ describe('a watch', () => {
     for (const event of [
       'retry: 1730\nevent: current\nid: c\ndata: {"ageMs":1}\n\n',
       'event: late\ndata: {"ageMs":3000}\n\n',
+      'event: of a later version\ndata: not JSON\n\n',
       'event: current\nid: c\ndata: {"ageMs":1}\n\n',
       'event: end\ndata: {"reason":"draining"}\n\n',
     ]) {
@@ -472,10 +473,26 @@ describe('a watch', () => {
       await jest.advanceTimersByTimeAsync(0);
       statuses.push(watch.status);
     }
-    expect(statuses).toEqual(['current', 'late', 'current', 'current']);
+    expect(statuses).toEqual(['current', 'late', 'late', 'current', 'current']);
     await jest.advanceTimersByTimeAsync(2_000);
     watch.close();
-    expect(triedAt.map((at) => at - (triedAt[0] ?? 0))).toEqual([0, 400 + 1_730]);
+    expect(triedAt.map((at) => at - (triedAt[0] ?? 0))).toEqual([0, 500 + 1_730]);
+  });
+
+  it('comes back a second after an end that does not say when', async () => {
+    const end = 'event: current\nid: c\ndata: {}\n\nevent: end\ndata: {"reason":"age"}\n\n';
+    const fetch = jest.fn(async () =>
+      streaming({
+        start(sender) {
+          sender.enqueue(bytesOf(end));
+          sender.close();
+        },
+      }),
+    );
+    const watch = clientOf(fetch).watch({ fixtureId: 'f' });
+    await jest.advanceTimersByTimeAsync(3_500);
+    watch.close();
+    expect(fetch).toHaveBeenCalledTimes(4);
   });
 
   it.each([

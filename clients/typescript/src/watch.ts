@@ -29,6 +29,9 @@ const OVERLOADED_AGAIN_MS = 10_000;
 
 const RECONNECT_JITTER_MS = 500;
 
+/** How long to wait after the end of a stream that didn't say. */
+const RETRY_MS = 1_000;
+
 /**
  * A live map of markets for each watched id, and every change in turn, also over cuts. The watch resumes by the
  * service's cursor; what it can't apply is asked for anew as a whole.
@@ -44,7 +47,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   #standing: 'connecting' | 'current' | 'late' = 'connecting';
   #currentAsOf = -Infinity;
   #failure: Error | undefined;
-  #retryMs = 0;
+  #retryMs = RETRY_MS;
   #pollUntil = -Infinity;
   /** Whether a poll was answered since a stream last worked. */
   #hasPolled = false;
@@ -170,9 +173,8 @@ export class Watch implements AsyncIterable<WatchEvent> {
   }
 
   #take({ event, id, data }: ServerSentEvent): void {
-    const told = JSON.parse(data) as { data?: Group[]; ageMs?: number };
-    if (event === 'changes') this.#apply(told.data);
-    if (event === 'current') this.#current(told.ageMs);
+    if (event === 'changes') this.#apply((JSON.parse(data) as { data?: Group[] }).data);
+    if (event === 'current') this.#current((JSON.parse(data) as { ageMs?: number }).ageMs);
     if (event === 'late') this.#notCurrent('late');
     // Only now: a cursor stands for all that came before it, and changes without one for no state to go on from.
     if (id || event === 'changes') this.#cursor = id;
