@@ -659,8 +659,6 @@ describe('GET /v1/markets/stream', () => {
     const eventId = randomUUID();
     await stored({ eventId });
     const stream = await open(`eventId=${eventId}&conflateMs=600`);
-    const { observer } = service.app.get(StreamHub);
-    const written = jest.spyOn(observer as StreamObserver, 'written');
     const { id: first } = await stream.named('current');
     const begunAt = performance.now();
     for (let price = 2; price < 12; price += 1) {
@@ -673,10 +671,6 @@ describe('GET /v1/markets/stream', () => {
       ({ event, id }) => event === 'changes' && id && id !== first,
     );
     expect(told10.length).toBeLessThanOrEqual(1 + Math.ceil(tookMs / 600));
-    // What the caller wants to wait is no delay in the metrics.
-    const waits = written.mock.calls.map(([, waitedMs]) => waitedMs);
-    written.mockRestore();
-    expect(Math.max(...waits)).toBeLessThan(300);
   });
 
   it('tells a caller who conflates as much as one beside it who does not', async () => {

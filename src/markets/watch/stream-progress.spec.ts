@@ -102,3 +102,41 @@ it('tells what is held back as soon as its time has come, each time', () => {
     expect(events.at(-1)).toContain(`id: ${watch.cursorAt(feed.position)}\n`);
   }
 });
+
+it('counts how long changes have waited longer than their caller wants', () => {
+  jest.useFakeTimers();
+  const response = { writableNeedDrain: false, write: () => true };
+  const written = jest.fn();
+  const context = {
+    feed: { position: at(11), provenAt: momentNow() },
+    groups: { hasAll: () => true, groups: () => [], event: () => 'changes' },
+    observer: { written },
+  } as unknown as StreamContext;
+  const watch = new Watch([{ eventId: 'a' }], {});
+  const options = { watch, response, conflateMs: 5_000 } as unknown as StreamOptions;
+  const progress = new StreamProgress(options, context);
+  progress.advance();
+  const change = () => {
+    progress.markNew();
+    progress.advance();
+  };
+  change();
+  jest.advanceTimersByTime(1_000);
+  change();
+  jest.advanceTimersByTime(4_000);
+  expect(written.mock.calls).toEqual([
+    [1, 0],
+    [1, 0],
+  ]);
+  change();
+  response.writableNeedDrain = true;
+  jest.advanceTimersByTime(7_000);
+  response.writableNeedDrain = false;
+  progress.advance();
+  expect(written).toHaveBeenLastCalledWith(1, 2_000);
+  jest.advanceTimersByTime(6_000);
+  progress.markNew();
+  jest.advanceTimersByTime(300);
+  progress.advance();
+  expect(written).toHaveBeenLastCalledWith(1, 300);
+});
