@@ -156,66 +156,62 @@ const origins = new Set<string>();
   });
 
   it('drops what is gone after a reset', async () => {
-    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
-      const root = document.createElement('div');
-      const board = new Board(root);
-      const market = (_id) => ({ _id, name: _id, provider: 'p', runners: [] });
-      for (const ids of [['a', 'b'], ['b']]) {
-        board.apply({ eventId: 'e', reset: true, changed: ids.map(market), removed: [] });
-      }
-      return [...root.querySelectorAll('.market')].map(({ dataset }) => dataset.id);
-    })`);
-    expect(shown).toEqual(['b']);
+    const groups = [['a', 'b'], ['b']].map((ids) => ({
+      eventId: 'e',
+      reset: true,
+      changed: ids.map((id) => bareMarket(id, 'p')),
+      removed: [],
+    }));
+    expect(await shownAfter(groups, IDS)).toEqual(['b']);
   });
 
   it('shows a market with the provider that it has now, and no provider without any', async () => {
-    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
-      const root = document.createElement('div');
-      document.body.append(root);
-      const board = new Board(root);
-      for (const provider of ['p', 'q']) {
-        const changed = [{ _id: 'a', name: 'a', provider, runners: [] }];
-        board.apply({ eventId: 'e', reset: false, changed, removed: [] });
-      }
-      const providers = [...root.querySelectorAll('.provider h3')].map((each) => each.textContent);
-      root.remove();
-      return providers;
-    })`);
-    expect(shown).toEqual(['q']);
+    const groups = ['p', 'q'].map((provider) => ({
+      eventId: 'e',
+      reset: false,
+      changed: [bareMarket('a', provider)],
+      removed: [],
+    }));
+    const providers = `[...root.querySelectorAll('.provider h3')].map((each) => each.textContent)`;
+    expect(await shownAfter(groups, providers)).toEqual(['q']);
   });
 
   it('shows a provider again whose last market was gone', async () => {
-    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
-      const root = document.createElement('div');
-      document.body.append(root);
-      const board = new Board(root);
-      const market = (_id) => ({ _id, name: _id, provider: 'p', runners: [] });
-      for (const [changed, removed] of [[['a'], []], [[], ['a']], [['b'], []]]) {
-        board.apply({ eventId: 'e', reset: false, changed: changed.map(market), removed });
-      }
-      const ids = [...root.querySelectorAll('.market')].map(({ dataset }) => dataset.id);
-      root.remove();
-      return ids;
-    })`);
-    expect(shown).toEqual(['b']);
+    const steps: [string[], string[]][] = [
+      [['a'], []],
+      [[], ['a']],
+      [['b'], []],
+    ];
+    const groups = steps.map(([ids, removed]) => ({
+      eventId: 'e',
+      reset: false,
+      changed: ids.map((id) => bareMarket(id, 'p')),
+      removed,
+    }));
+    expect(await shownAfter(groups, IDS)).toEqual(['b']);
   });
 
   it('names each id, what is not open, and where there is nothing', async () => {
-    const shown = await page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
-      const root = document.createElement('div');
-      const board = new Board(root);
-      const runners = [{ runnerId: 'r', name: 'r' }];
-      const live = { marketMoment: 'live', marketStatus: 'SUSPENDED' };
-      const market = { _id: 'a', name: 'a', runners, ...live };
-      board.apply({ eventId: '1', reset: true, changed: [market], removed: [] });
-      board.apply({ fixtureId: '2', reset: true, changed: [], removed: [] });
-      return [...root.children].map((section) => [
+    const runners = [{ runnerId: 'r', name: 'r' }];
+    const live = { marketMoment: 'live', marketStatus: 'SUSPENDED' };
+    const groups = [
+      {
+        eventId: '1',
+        reset: true,
+        changed: [{ ...bareMarket('a'), runners, ...live }],
+        removed: [],
+      },
+      { fixtureId: '2', reset: true, changed: [], removed: [] },
+    ];
+    const shown = await shownAfter(
+      groups,
+      `[...root.children].map((section) => [
         section.querySelector('h2').textContent,
         section.querySelector('.moment')?.textContent,
         section.querySelector('.price')?.textContent,
         section.querySelector('p').hidden ? '' : section.querySelector('p').textContent,
-      ]);
-    })`);
+      ])`,
+    );
     expect(shown).toEqual([
       ['Event 1', 'live · SUSPENDED', '–', ''],
       ['Fixture 2', undefined, undefined, 'No markets.'],
@@ -237,6 +233,26 @@ const origins = new Set<string>();
     expect(await board().count()).toBe(0);
   });
 });
+
+/** The ids of the markets on a board, for `shownAfter`. */
+const IDS = `[...root.querySelectorAll('.market')].map(({ dataset }) => dataset.id)`;
+
+/** What a board on the page shows when it has got some groups, by an expression of its `root`. */
+function shownAfter(groups: readonly object[], expression: string): Promise<unknown> {
+  return page.evaluate(`import('/docs/live-board.js').then(({ Board }) => {
+    const root = document.createElement('div');
+    document.body.append(root);
+    const board = new Board(root);
+    for (const group of ${JSON.stringify(groups)}) board.apply(group);
+    const shown = ${expression};
+    root.remove();
+    return shown;
+  })`);
+}
+
+function bareMarket(id: string, provider?: string) {
+  return { _id: id, name: id, provider, runners: [] };
+}
 
 function isStream(request: Request): boolean {
   return request.url().includes('/v1/markets/stream?');

@@ -11,6 +11,21 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
+/** The stream of one event, all of which is in memory; it takes whatever is written. */
+function aStream(conflateMs: number) {
+  const events: string[] = [];
+  const written = jest.fn();
+  const response = { writableNeedDrain: false, write: (event: string) => events.push(event) };
+  const feed = { position: at(11), provenAt: momentNow() };
+  const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
+  const watch = new Watch([{ eventId: 'a' }], {});
+  const context = { feed, groups, observer: { written } } as unknown as StreamContext;
+  const options = { response, watch, conflateMs } as unknown as StreamOptions;
+  const progress = new StreamProgress(options, context);
+  progress.advance();
+  return { progress, events, written, response, feed, groups, watch };
+}
+
 it('tells once what has changed in an id while its client was slow to read the others', () => {
   const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
   const written: string[] = [];
@@ -56,35 +71,17 @@ it('tells once what has changed in an id while its client was slow to read the o
 });
 
 it('does not say that a client knows everything while not all of its watch is in memory', () => {
-  const written: string[] = [];
-  const response = { writableNeedDrain: false, write: (event: string) => written.push(event) };
-  const feed = { position: at(11), provenAt: momentNow() };
-  const groups = { hasAll: () => true, groups: () => [] };
-  const context = { feed, groups } as unknown as StreamContext;
-  const watch = new Watch([{ eventId: 'a' }], {});
-  const progress = new StreamProgress(
-    { response, watch, conflateMs: 0 } as unknown as StreamOptions,
-    context,
-  );
-  progress.advance();
-  expect(written).toEqual([expect.stringContaining('event: current')]);
+  const { progress, events, feed, groups } = aStream(0);
+  expect(events).toEqual([expect.stringContaining('event: current')]);
   groups.hasAll = () => false;
   feed.position = at(12);
   progress.tellCurrent();
-  expect(written).toHaveLength(1);
+  expect(events).toHaveLength(1);
 });
 
 it('tells what is held back as soon as its time has come, each time', () => {
   jest.useFakeTimers();
-  const events: string[] = [];
-  const response = { writableNeedDrain: false, write: (event: string) => events.push(event) };
-  const feed = { position: at(11), provenAt: momentNow() };
-  const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
-  const context = { feed, groups } as unknown as StreamContext;
-  const watch = new Watch([{ eventId: 'a' }], {});
-  const options = { response, watch, conflateMs: 100 } as unknown as StreamOptions;
-  const progress = new StreamProgress(options, context);
-  progress.advance();
+  const { progress, events, feed, watch } = aStream(100);
   progress.markNew();
   progress.advance();
   for (let told = 2; told <= 3; told += 1) {
@@ -105,17 +102,7 @@ it('tells what is held back as soon as its time has come, each time', () => {
 
 it('counts how long changes have waited longer than their caller wants', () => {
   jest.useFakeTimers();
-  const response = { writableNeedDrain: false, write: () => true };
-  const written = jest.fn();
-  const context = {
-    feed: { position: at(11), provenAt: momentNow() },
-    groups: { hasAll: () => true, groups: () => [], event: () => 'changes' },
-    observer: { written },
-  } as unknown as StreamContext;
-  const watch = new Watch([{ eventId: 'a' }], {});
-  const options = { watch, response, conflateMs: 5_000 } as unknown as StreamOptions;
-  const progress = new StreamProgress(options, context);
-  progress.advance();
+  const { progress, written, response } = aStream(5_000);
   const change = () => {
     progress.markNew();
     progress.advance();

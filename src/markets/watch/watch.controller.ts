@@ -89,16 +89,12 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const { since, 'Last-Event-ID': lastEventId, conflateMs } = query;
-    const question = this.question(request, query, lastEventId ?? since, true);
+    const question = this.question(request, query, lastEventId ?? since);
     await this.streams.open(request, response, question, conflateMs);
   }
 
-  private question(
-    request: KeyedRequest,
-    query: WatchQuery,
-    cursor: string | undefined,
-    isStream = false,
-  ) {
+  private question(request: KeyedRequest, query: WatchQuery, cursor: string | undefined) {
+    const isStream = query instanceof StreamQuery;
     const watch = new Watch(query.ids, query, `${this.database.connection.name}.${MARKETS}`);
     return new WatchQuestion(watch, readCursor(cursor), request.startedAt, isStream);
   }
