@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { MARKETS } from '../src/common/collections.js';
 import { databaseName } from '../src/database/driver-options.js';
+import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { listParameters } from '../src/http/input/parameters.js';
@@ -210,6 +211,7 @@ it('the README tells the bounds of a question as they are', async () => {
     `at most ${eventId?.schema.maxItems} ids together`,
     `\`conflateMs\` (up to ${conflateMs?.schema.maximum?.toLocaleString('en')})`,
     `at most ${SCOPE_MARKETS_MAX.toLocaleString('en')} markets, and all ids together at most ${WATCH_MARKETS_MAX.toLocaleString('en')};`,
+    `On one connection ${HTTP_LIMITS.pipelined} requests may wait`,
   ];
   expect(bounds.filter((bound) => !readme.includes(bound))).toEqual([]);
 });
