@@ -264,7 +264,7 @@ describe('all markets', () => {
     const markets = service.database.connection.collection<{ fixtureId: string }>('markets');
     const seen = new Set<string>();
     for await (const { _id } of client.markets({ fixtureId })) {
-      seen.add(String(_id));
+      seen.add(_id);
       if (seen.size !== 50) continue;
       const first = await markets.find({ fixtureId }).sort({ _id: 1 }).limit(20).toArray();
       await markets.deleteMany({ _id: { $in: first.map((market) => market._id) } });
@@ -280,7 +280,7 @@ describe('all markets', () => {
     const before = await markets.find({ fixtureId }).sort({ _id: 1 }).toArray();
     const seen = new Set<string>();
     for await (const { _id } of client.markets({ fixtureId })) {
-      seen.add(String(_id));
+      seen.add(_id);
       if (seen.size !== 50) continue;
       await markets.deleteOne({ _id: before[0]?._id });
       await storeMany(fixtureId, 1);

@@ -24,7 +24,7 @@ import { sendRaw } from './raw-http.js';
 import { OpenApiValidator } from './openapi-validator.js';
 
 /** Text by the rule of ids. */
-const TEXT = { type: 'string', pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' };
+const TEXT = { type: 'string', pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]{1,256}$' };
 
 let service: TestApp;
 let document: OpenAPIV3_1.Document;
@@ -54,7 +54,13 @@ describe('GET /openapi.json', () => {
       page: {
         in: 'query',
         required: false,
-        schema: { type: 'integer', minimum: 1, maximum: 9007199254740991, default: 1 },
+        schema: {
+          type: 'integer',
+          format: 'int64',
+          minimum: 1,
+          maximum: Number.MAX_SAFE_INTEGER,
+          default: 1,
+        },
       },
       take: {
         in: 'query',
@@ -143,6 +149,20 @@ describe('GET /openapi.json', () => {
         expect([where, validator.schemaFaults(schema, schema.example)]).toEqual([where, []]);
       }
     }
+  });
+
+  it('has answers that generated clients can read, whatever is stored', () => {
+    const { Market, Runner, PageMeta } = (document.components?.schemas ?? {}) as Properties;
+    expect(Market?.required).toEqual(['_id']);
+    const words = { description: expect.any(String), example: expect.any(String) };
+    for (const field of FILTERED_FIELDS)
+      expect(Market?.properties?.[field]).toEqual({ ...words, type: 'string' });
+    const { marketMoment, marketType } = (Market?.properties ?? {}) as Properties;
+    for (const value of MARKET_MOMENTS) expect(marketMoment?.description).toContain(value);
+    for (const value of MARKET_TYPES) expect(marketType?.description).toContain(value);
+    expect(Runner?.properties?.['price']).toMatchObject({ type: 'number', format: 'double' });
+    for (const count of ['page', 'itemCount', 'pageCount'])
+      expect(PageMeta?.properties?.[count]).toMatchObject({ type: 'integer', format: 'int64' });
   });
 
   it('has an example of each problem, with the status that it stands under', () => {

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { FEED_STATES, LATE_REASONS, type FeedStatus } from '../change-feed/feed-progress.js';
 import { ApiField } from '../http/api-field.decorator.js';
 
-const SECONDS = { type: 'number', minimum: 0 } as const;
+const SECONDS = { type: 'number', format: 'double', minimum: 0 } as const;
 
 export class LiveState {
   @ApiField('What the probe found.', 'alive', { enum: ['alive'] })

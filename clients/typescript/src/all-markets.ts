@@ -21,13 +21,13 @@ export async function* allMarkets(
     const take = takeAt(position);
     const page = Math.floor(position / take) + 1;
     const { data, meta } = await read({ page, take });
-    if (page > 1 && !data.some(({ _id = '' }) => given.has(_id))) {
+    if (page > 1 && !data.some(({ _id }) => given.has(_id))) {
       position -= take;
       continue;
     }
     for (const market of data) {
-      if (given.has(market._id ?? '')) continue;
-      given.add(market._id ?? '');
+      if (given.has(market._id)) continue;
+      given.add(market._id);
       yield market;
     }
     if (!meta.hasNextPage) return;

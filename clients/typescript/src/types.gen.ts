@@ -73,7 +73,7 @@ export type Market = {
     /**
      * Record identifier.
      */
-    _id?: string;
+    _id: string;
     /**
      * Creation time.
      */
@@ -99,17 +99,17 @@ export type Market = {
      */
     eventId?: string;
     /**
-     * Whether the market is offered before or during the event.
+     * Whether the market is offered before or during the event. As a rule one of `live`, `prelive`.
      */
-    marketMoment?: 'live' | 'prelive' | string;
+    marketMoment?: string;
     /**
      * State of the market, such as `OPEN` or `SUSPENDED`.
      */
     marketStatus?: string;
     /**
-     * What the market is about.
+     * What the market is about. As a rule one of `BTTS`, `MATCH_ODDS`, `OVER_UNDER`, `DOUBLE_CHANCE`, `UNDER_OVER_HT`.
      */
-    marketType?: 'BTTS' | 'MATCH_ODDS' | 'OVER_UNDER' | 'DOUBLE_CHANCE' | 'UNDER_OVER_HT' | string;
+    marketType?: string;
     /**
      * The selections of the market with their prices.
      */

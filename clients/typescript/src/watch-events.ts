@@ -78,8 +78,8 @@ export class WatchEvents {
       removed: new Set(),
     };
     for (const market of changed) {
-      merged.changed.set(String(market._id), market);
-      merged.removed.delete(String(market._id));
+      merged.changed.set(market._id, market);
+      merged.removed.delete(market._id);
     }
     for (const id of removed) {
       merged.changed.delete(id);

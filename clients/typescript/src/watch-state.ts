@@ -26,7 +26,7 @@ export class WatchState {
     const updates = groups.map((group) => ({ group, markets: this.#checked(group) }));
     for (const { group, markets } of updates) {
       if (group.reset) markets.clear();
-      for (const market of group.changed) markets.set(String(market._id), market);
+      for (const market of group.changed) markets.set(market._id, market);
       for (const id of group.removed) markets.delete(id);
     }
   }

@@ -2,9 +2,12 @@ import { ApiField } from '../api-field.decorator.js';
 
 export const TAKE_MAX = 100;
 
+/** Unless told so, generated clients take 32 bits. */
+const COUNT = { type: 'integer', format: 'int64' } as const;
+
 /** Where a page stands in its list. */
 export class PageMeta {
-  @ApiField('This page, starting at 1.', 1, { type: 'integer', minimum: 1 })
+  @ApiField('This page, starting at 1.', 1, { ...COUNT, minimum: 1 })
   readonly page!: number;
 
   @ApiField('Items per page that were asked for.', 10, {
@@ -14,10 +17,10 @@ export class PageMeta {
   })
   readonly take!: number;
 
-  @ApiField('All items that match, on whatever page.', 23, { type: 'integer', minimum: 0 })
+  @ApiField('All items that match, on whatever page.', 23, { ...COUNT, minimum: 0 })
   readonly itemCount!: number;
 
-  @ApiField('Number of pages; 0 when nothing matches.', 3, { type: 'integer', minimum: 0 })
+  @ApiField('Number of pages; 0 when nothing matches.', 3, { ...COUNT, minimum: 0 })
   readonly pageCount!: number;
 
   @ApiField('Whether an earlier page exists.', false)

@@ -77,13 +77,17 @@ export function QueryChoices({
   return declare({ in: 'query', ...documented, schema, rule });
 }
 
+/** Where a number may be greater, generated clients take 64 bits. */
+const INT32_MAX = 2 ** 31 - 1;
+
 /** A whole number in the query: decimal digits without sign, leading zero, space, point or exponent. */
 export function QueryInteger({
   minimum,
   maximum,
   ...documented
 }: Documented & { readonly minimum: number; readonly maximum: number }): PropertyDecorator {
-  const schema = { type: 'integer', minimum, maximum };
+  const format = maximum > INT32_MAX && { format: 'int64' };
+  const schema = { type: 'integer', ...format, minimum, maximum };
   const message = `must be a whole number from ${minimum} to ${maximum}, in plain digits`;
   const rule = every((value) => min(value, minimum) && max(value, maximum), message);
   return declare({ in: 'query', ...documented, schema, convert: plainInteger, rule });
