@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiResponse, ApiSecurity, getSchemaPath } from '@nestjs/swagger';
+import { groupBy } from '../common/group-by.js';
 import { API_KEY_HEADER, API_KEY_QUERY } from './credentials.js';
 import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
 import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
@@ -22,18 +23,17 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof
 /** Documents the problems that a route can answer with, those of every route among them: one response a status. */
 export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
   const codes: ProblemCode[] = ['invalid_request', 'method_not_allowed', ...more];
-  const statuses = [...new Set(codes.map((code) => PROBLEMS[code].status))];
+  const byStatus = groupBy(codes, (code) => PROBLEMS[code].status);
   return applyDecorators(
     ApiExtraModels(ProblemBody),
-    ...statuses.map((status) => {
-      const same = codes.filter((code) => PROBLEMS[code].status === status);
-      return ApiResponse({
+    ...[...byStatus].map(([status, same]) =>
+      ApiResponse({
         status,
         description: same.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
         headers: { ...HEADERS[status], 'Cache-Control': header('Always `no-store`.') },
         content: problemContent(same.map(exampleOf)),
-      });
-    }),
+      }),
+    ),
   );
 }
 

@@ -1,3 +1,4 @@
+import { groupBy } from '../../common/group-by.js';
 import type { ApiRequest } from '../api-request.js';
 import { API_KEY_QUERY, mayHoldKey } from '../credentials.js';
 import type { RequestFault } from '../problem-body.dto.js';
@@ -22,39 +23,31 @@ type Texts = readonly (string | undefined)[];
 export function readInput(request: ApiRequest, parameters: readonly Parameter[]) {
   const values: Record<string, unknown> = {};
   const faults: RequestFault[] = [];
-  const unread = groupByName(request);
+  const named = request.rawQuery.filter(
+    ([name, , broken]) => name !== API_KEY_QUERY && broken !== 'name',
+  );
+  const byName = groupBy(named, ([name]) => name);
   for (const parameter of parameters) {
     const { in: where, name, maxItems, convert = String, rule } = parameter;
     const texts =
-      where === 'query' ? (unread.get(name) ?? []) : textsOutsideQuery(request, parameter);
+      where === 'query'
+        ? (byName.get(name) ?? []).map(([, text, broken]) => (broken ? undefined : text))
+        : textsOutsideQuery(request, parameter);
     const converted = texts.map((text) => convert(String(text)));
     const detail = faultOf(texts, maxItems) ?? rule(converted);
     if (detail) faults.push({ in: where, name, detail });
     else if (texts.length > 0) values[name] = maxItems ? converted : converted[0];
-    if (where === 'query') unread.delete(name);
   }
   const allowed = parameters.filter((each) => each.in === 'query').map(({ name }) => name);
+  const unknown = [...byName.keys()].filter((name) => !allowed.includes(name));
   const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
-  for (const name of [...unread.keys()].slice(0, UNKNOWN_TOLD_MAX)) {
+  for (const name of unknown.slice(0, UNKNOWN_TOLD_MAX)) {
     fault(shownName(name, request), `is not known: allowed are ${allowed.join(', ')}`);
   }
-  const more = unread.size - UNKNOWN_TOLD_MAX;
+  const more = unknown.length - UNKNOWN_TOLD_MAX;
   if (more > 0) fault(QUERY, `has more names that are not known: ${more}`);
   if (request.rawQuery.some(([, , broken]) => broken === 'name')) fault(QUERY, NOT_UTF8);
   return { values, faults };
-}
-
-/** The texts sent under each name in the query. */
-function groupByName({ rawQuery }: ApiRequest): Map<string, (string | undefined)[]> {
-  const byName = new Map<string, (string | undefined)[]>();
-  for (const [name, text, broken] of rawQuery) {
-    if (name === API_KEY_QUERY || broken === 'name') continue;
-    const value = broken ? undefined : text;
-    const texts = byName.get(name);
-    if (texts) texts.push(value);
-    else byName.set(name, [value]);
-  }
-  return byName;
 }
 
 /** What was sent in the path or in a header. */
