@@ -3,7 +3,7 @@ import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swag
 import type { Config } from '../config.js';
 import { API_KEY_HEADER, API_KEY_QUERY } from '../http/credentials.js';
 import { PROBE_PATHS } from '../http/probe-paths.js';
-import { addCommonAnswers } from './common-answers.js';
+import { addCommonHeaders } from './common-headers.js';
 
 const DESCRIPTION = `What are the odds on this event? Betting markets with their runners and decimal prices,
 by the bookmaker's event id or by the service's own fixture id.
@@ -42,7 +42,7 @@ function createDocument(app: INestApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, options, {
     operationIdFactory: (_controller, method) => method,
   });
-  return addCommonAnswers(document);
+  return addCommonHeaders(document);
 }
 
 /** Swagger UI waits for the end of an answer, and a stream has none. It runs in the browser. */

@@ -3,7 +3,7 @@ import { ApiExtraModels, ApiResponse, ApiSecurity, getSchemaPath } from '@nestjs
 import { groupBy } from '../common/group-by.js';
 import { API_KEY_HEADER, API_KEY_QUERY } from './credentials.js';
 import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
-import { Problem, PROBLEM_MEDIA_TYPE } from './problem.js';
+import { Problem, PROBLEM_MEDIA_TYPE, PROTOCOL_STATUSES, refusedByProtocol } from './problem.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
 const header = (description: string) => ({
@@ -34,6 +34,11 @@ export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
         content: problemContent(same.map(exampleOf)),
       }),
     ),
+    ...PROTOCOL_STATUSES.map((status) => {
+      const problem = refusedByProtocol(status);
+      const description = `\`${problem.code}\`: ${problem.detail}`;
+      return ApiResponse({ status, description, content: problemContent([problem]) });
+    }),
   );
 }
 
@@ -57,7 +62,7 @@ export function ApiKeyed(...more: ProblemCode[]): MethodDecorator {
 }
 
 /** Documents a body that can be any of these problems. */
-export function problemContent(problems: readonly Problem[]) {
+function problemContent(problems: readonly Problem[]) {
   const examples = problems.map((problem) => {
     const value = problem.body(EXAMPLE_REQUEST_ID);
     return [problem.code, { summary: value.title, value }] as const;

@@ -1,7 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { problemContent, textHeader } from '../http/api-problems.decorator.js';
+import { textHeader } from '../http/api-problems.decorator.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
-import { PROTOCOL_STATUSES, refusedByProtocol } from '../http/problem.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
@@ -26,19 +25,12 @@ const RATE_LIMIT = {
   ),
 };
 
-/** Adds what every operation has: answers of the HTTP parser and headers. The parameter of the path comes first. */
-export function addCommonAnswers(document: OpenAPIObject): OpenAPIObject {
+/** Adds the headers that every operation has. The parameter of the path comes first. */
+export function addCommonHeaders(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;
     operation.security ??= [];
     operation.parameters?.sort((one, other) => Number(isInPath(other)) - Number(isInPath(one)));
-    for (const status of PROTOCOL_STATUSES) {
-      const problem = refusedByProtocol(status);
-      operation.responses[status] = {
-        description: `\`invalid_request\`: ${problem.detail}`,
-        content: problemContent([problem]),
-      };
-    }
     for (const [status, answer] of Object.entries(operation.responses) as [string, Answer][]) {
       answer.headers = {
         ...answer.headers,
