@@ -1,8 +1,8 @@
 import { Problem } from '../http/problem.js';
-import { WINDOW_SECONDS, type Count } from './window-counter.js';
+import { WINDOW_SECONDS, type Added } from './window-counter.js';
 
 /** How far a limit is used up: what the `RateLimit` headers tell (IETF draft-ietf-httpapi-ratelimit-headers). */
-interface RateLimitState extends Count {
+interface RateLimitState extends Pick<Added, 'used' | 'msLeft'> {
   readonly policy: string;
   readonly limit: number;
 }

@@ -2,14 +2,10 @@ import { LRUCache } from 'lru-cache';
 
 export const WINDOW_SECONDS = 60;
 
-/** What a name has used of its present window. */
-export interface Count {
+/** What a name has used of its present window after an attempt to count points. */
+export interface Added {
   readonly used: number;
   readonly msLeft: number;
-}
-
-/** What a name has used after an attempt to count points. */
-export interface Added extends Count {
   /** Whether the points were counted. */
   readonly fits: boolean;
 }
