@@ -51,11 +51,6 @@ export class RedisConnection {
     this.redis.disconnect();
   }
 
-  /** Whether Redis can be asked. It may be ready, and away: refuse what it is asked. */
-  get isReady(): boolean {
-    return this.redis.status === 'ready';
-  }
-
   /**
    * Runs a script on one key.
    * @throws when Redis is away
@@ -67,7 +62,7 @@ export class RedisConnection {
       return result;
     } catch (error) {
       // Why there is no connection is told by the client's events.
-      if (this.isReady) this.failed(error as Error);
+      if (this.redis.status === 'ready') this.failed(error as Error);
       throw error;
     }
   }

@@ -25,7 +25,9 @@ const CHECK_EVERY_MS = 1_000;
 
 /** Counts the requests of each key in Redis for all replicas together; while Redis is away, in this process. */
 export class RedisCounter implements OnApplicationShutdown {
-  private readonly timer = setInterval(() => this.checkIfBack(), CHECK_EVERY_MS).unref();
+  private readonly timer = setInterval(() => {
+    if (this.isAway) void this.add('', 0, 0);
+  }, CHECK_EVERY_MS).unref();
 
   /** @param fallback counts while Redis is away */
   constructor(
@@ -50,9 +52,5 @@ export class RedisCounter implements OnApplicationShutdown {
     } catch {
       return this.fallback.add(id, points, usedMax);
     }
-  }
-
-  private checkIfBack(): void {
-    if (this.isAway && this.redis.isReady) void this.add('', 0, 0);
   }
 }
