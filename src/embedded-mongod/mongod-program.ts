@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import { promisify } from 'node:util';
 
 export const execute = promisify(execFile);
@@ -21,17 +21,10 @@ export async function usableMongod(program: string): Promise<string> {
   return program;
 }
 
-/** An error of execFile. */
-interface ProgramError {
-  readonly message?: string;
-  readonly stderr?: string;
-  readonly code?: unknown;
-}
-
 /** The line that says most about why a program failed. */
 export function firstLine(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
-  const { message = '', stderr, code }: ProgramError = error;
+  const { message, stderr, code } = error as ExecFileException;
   if (code === 'ENOENT' && stderr !== undefined) return 'no such program';
   const lines = (stderr || message).split('\n').filter((line) => line.trim());
   return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
