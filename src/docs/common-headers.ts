@@ -3,7 +3,6 @@ import { textHeader } from '../http/api-problems.decorator.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
-type Parameter = NonNullable<Operation['parameters']>[number];
 type Answer = Extract<Operation['responses'][string], { description: string }>;
 
 /** Answers whose headers are documented to tell how far the key's limit is used up. */
@@ -25,12 +24,11 @@ const RATE_LIMIT = {
   ),
 };
 
-/** Adds the headers that every operation has. The parameter of the path comes first. */
+/** Adds the headers that every operation has. */
 export function addCommonHeaders(document: OpenAPIObject): OpenAPIObject {
   for (const { get: operation } of Object.values(document.paths)) {
     if (!operation) continue;
     operation.security ??= [];
-    operation.parameters?.sort((one, other) => Number(isInPath(other)) - Number(isInPath(one)));
     for (const [status, answer] of Object.entries(operation.responses) as [string, Answer][]) {
       answer.headers = {
         ...answer.headers,
@@ -40,8 +38,4 @@ export function addCommonHeaders(document: OpenAPIObject): OpenAPIObject {
     }
   }
   return document;
-}
-
-function isInPath(parameter: Parameter): boolean {
-  return 'in' in parameter && parameter.in === 'path';
 }

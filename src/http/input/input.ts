@@ -14,7 +14,8 @@ interface MayHaveFaults {
   faults?(): readonly RequestFault[];
 }
 
-const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
+/** What documents a parameter, by where it is. The document shows them in this order. */
+const DOCUMENT = Object.entries({ path: ApiParam, query: ApiQuery, header: ApiHeader });
 
 const fromRequest = createParamDecorator((type: InputClass, context: ExecutionContext) =>
   inputOf(context.switchToHttp().getRequest<ApiRequest>(), type),
@@ -27,9 +28,11 @@ export function Input(): ParameterDecorator {
     const type = types[index] as InputClass;
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
     const defaults: Record<string, unknown> = { ...new type() };
-    for (const parameter of listParameters(type)) {
-      const options = documentation(parameter, defaults[parameter.name]);
-      DOCUMENT[parameter.in](options)(target, key, descriptor);
+    for (const [where, document] of DOCUMENT) {
+      for (const parameter of listParameters(type).filter((each) => each.in === where)) {
+        const options = documentation(parameter, defaults[parameter.name]);
+        document(options)(target, key, descriptor);
+      }
     }
     fromRequest(type)(target, key, index);
   };
