@@ -45,8 +45,8 @@ export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
 /** Documents a route that wants a key: the ways to give one, and the problems it shares with other such routes. */
 export function ApiKeyed(...more: ProblemCode[]): MethodDecorator {
   return applyDecorators(
-    ApiSecurity(API_KEY_QUERY),
     ApiSecurity(API_KEY_HEADER),
+    ApiSecurity(API_KEY_QUERY),
     ApiProblems(
       'ambiguous_credentials',
       'unauthorized',

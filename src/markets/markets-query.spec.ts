@@ -47,6 +47,10 @@ describe('MarketsQuery', () => {
     ],
     ['__proto__', `is not known: allowed are ${ALLOWED}`, '__proto__=1'],
     ['.nope', `is not known: allowed are ${ALLOWED}`, '%2Enope=1&%2Enope=2'],
+    ['provider[]', 'is not known: for several, repeat the name provider', 'provider%5B%5D=a'],
+    ['provider[1]', 'is not known: for several, repeat the name provider', 'provider[1]=a'],
+    ['page[]', `is not known: allowed are ${ALLOWED}`, 'page[]=1'],
+    ['a[provider]', `is not known: allowed are ${ALLOWED}`, 'a[provider]=1'],
     ['?', 'must be valid percent-encoded UTF-8', '%FF=1'],
   ])('tells what is wrong: %s %s', (name, detail, query) => {
     expect(readAs(MarketsQuery, query).faults).toEqual([{ in: 'query', name, detail }]);

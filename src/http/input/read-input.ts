@@ -38,16 +38,26 @@ export function readInput(request: ApiRequest, parameters: readonly Parameter[])
     if (detail) faults.push({ in: where, name, detail });
     else if (texts.length > 0) values[name] = maxItems ? converted : converted[0];
   }
-  const allowed = parameters.filter((each) => each.in === 'query').map(({ name }) => name);
+  const inQuery = parameters.filter((each) => each.in === 'query');
+  const allowed = inQuery.map(({ name }) => name);
   const unknown = [...byName.keys()].filter((name) => !allowed.includes(name));
   const fault = (name: string, detail: string) => faults.push({ in: 'query', name, detail });
   for (const name of unknown.slice(0, UNKNOWN_TOLD_MAX)) {
-    fault(shownName(name, request), `is not known: allowed are ${allowed.join(', ')}`);
+    const meant = inQuery.find((each) => each.maxItems && isListOf(each.name, name));
+    const help = meant
+      ? `for several, repeat the name ${meant.name}`
+      : `allowed are ${allowed.join(', ')}`;
+    fault(shownName(name, request), `is not known: ${help}`);
   }
   const more = unknown.length - UNKNOWN_TOLD_MAX;
   if (more > 0) fault(QUERY, `has more names that are not known: ${more}`);
   if (request.rawQuery.some(([, , broken]) => broken === 'name')) fault(QUERY, NOT_UTF8);
   return { values, faults };
+}
+
+/** Whether it is `name[]` or `name[0]`, as PHP and others write lists. */
+function isListOf(name: string, sent: string): boolean {
+  return sent.startsWith(`${name}[`) && sent.endsWith(']');
 }
 
 /** What was sent in the path or in a header. */
