@@ -1,4 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
+import { demoMarkets } from '../demo/demo-markets.js';
+import { marketJson } from './market-view.js';
 import { PageAnswer } from './page-answer.js';
 import { JsonBody } from './json-body.js';
 import { groupOf } from './watch/group.js';
@@ -26,6 +28,13 @@ it('weighs the memory that its compressed forms take', () => {
   const inMemory = [...taken].reduce((sum, { byteLength }) => sum + byteLength, 0);
   const weighed = bodies.reduce((sum, { bytes, length }) => sum + bytes - length, 0);
   expect(inMemory).toBe(weighed);
+});
+
+it('is smaller as br, which is preferred, than as gzip', () => {
+  const markets = demoMarkets().slice(0, 10).map(marketJson);
+  const page = new PageAnswer({ page: 1, take: 10 }, markets, 10);
+  const [br, gzip] = [page.compress('br') as Buffer, page.compress('gzip') as Buffer];
+  expect(br.length).toBeLessThan(gzip.length);
 });
 
 it('compresses anew what could not be compressed', async () => {
