@@ -91,7 +91,7 @@ it('holds nothing of a scope that is released while a change to both is told', (
     for (const other of scopes.filter((scope) => scope !== grown && wanted.delete(scope)))
       live.release(other.key);
   };
-  live.addOwner({ owns: (scope) => wanted.has(scope), changed, lost: () => undefined });
+  live.addOwner({ owns: (scope) => wanted.has(scope), changed });
   tell(11, { kind: 'stored', id: 'a', before: {}, document: { _id: 'a', ...market, name: 'new' } });
   expect(live['holders'].of(keyOfId('a'))).toEqual([...wanted]);
 });

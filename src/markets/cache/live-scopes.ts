@@ -13,10 +13,8 @@ import { ScopesByMarket } from './scopes-by-market.js';
 /** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */
 export interface ScopeOwner {
   owns(scope: CachedScope): boolean;
-  /** A change was applied to a scope. */
+  /** A change was applied to a scope; or it can't be kept current, and is live no longer. */
   changed(scope: CachedScope): void;
-  /** A scope can't be kept current, and is live no longer. */
-  lost(scope: CachedScope): void;
 }
 
 /** The scopes in memory, each once, whoever owns it. Applies what the feed tells, and notes it in the history. */
@@ -95,7 +93,7 @@ export class LiveScopes implements ChangeListener {
     this.holders.update(scope, change.marketKey);
     // The change itself may not name the scopes that the market was in.
     this.history.note(scope.key, change.marketKey, change.clusterTime);
-    for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
+    this.tellOwners(scope);
   }
 
   /** The scopes that hold the market, and those that it belongs to now. */
@@ -107,7 +105,11 @@ export class LiveScopes implements ChangeListener {
 
   private lose(scope: CachedScope): void {
     this.remove(scope);
-    for (const owner of this.owners) if (owner.owns(scope)) owner.lost(scope);
+    this.tellOwners(scope);
+  }
+
+  private tellOwners(scope: CachedScope): void {
+    for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
   }
 
   private remove(scope: CachedScope): void {

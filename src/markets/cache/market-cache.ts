@@ -79,12 +79,9 @@ export class MarketCache implements ScopeOwner {
 
   changed(scope: CachedScope): void {
     const weighedBytes = this.kept.peek(scope.key) ?? 0;
-    if (scope.length > SCOPE_MARKETS_MAX) this.kept.delete(scope.key);
+    const isLost = !this.live.get(scope.key);
+    if (isLost || scope.length > SCOPE_MARKETS_MAX) this.kept.delete(scope.key);
     else if (scope.bytes > weighedBytes * (1 + GROWN_SHARE)) this.weigh(scope);
-  }
-
-  lost(scope: CachedScope): void {
-    this.kept.delete(scope.key);
   }
 
   /** Tells the LRU the size of a scope, which drops it if it is larger than the whole cache, or others to make room. */

@@ -116,13 +116,6 @@ export class WatchedScopes implements ScopeOwner {
     for (const watcher of watched.watchers) watcher.end('size');
   }
 
-  lost({ key }: CachedScope): void {
-    const watched = this.watched.get(key);
-    if (!watched) return;
-    this.weigh(watched);
-    watched.markNew();
-  }
-
   private get hasRoom(): boolean {
     return this.bytes <= this.bytesMax;
   }
