@@ -1,4 +1,3 @@
-import { REPLACEMENT_CHARACTER } from './cache/id-order.js';
 import type { MarketFilters } from './markets-query.dto.js';
 import { FILTERED_FIELDS, type FilteredField } from './market.schema.js';
 
@@ -24,11 +23,6 @@ export function conditionsKey(query: MarketFilters): string {
     keys.set(query, key);
   }
   return key;
-}
-
-/** Broken UTF-8 is read as U+FFFD: only MongoDB can tell which markets match a filter with that character. */
-export function isComparableInMemory(query: MarketFilters): boolean {
-  return !conditionsKey(query).includes(REPLACEMENT_CHARACTER);
 }
 
 /** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */

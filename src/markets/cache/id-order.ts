@@ -1,9 +1,6 @@
 import { Binary, ObjectId } from 'mongodb';
 import { idText } from '../id-text.js';
 
-/** What broken UTF-8 becomes in JavaScript, where different texts of MongoDB then look the same. */
-export const REPLACEMENT_CHARACTER = '\ufffd';
-
 /** A key begins with the type of its id: these are in MongoDB's order of types. */
 const [NUMBER, STRING, BINARY, OBJECT_ID] = ['1', '2', '3', '4'] as const;
 const UNORDERED = '?';
@@ -12,13 +9,18 @@ const UNORDERED = '?';
 const LENGTH_DIGITS = 8;
 const SUBTYPE_DIGITS = 2;
 
+/** Broken UTF-8 of different texts is read as the same U+FFFD: only MongoDB can tell what equals such a text. */
+export function isComparable(text: string): boolean {
+  return !text.includes('\ufffd');
+}
+
 /**
  * The key of an `_id` that memory can hold: unique, and comparable as MongoDB compares the ids. Undefined for other
  * types, NaN, broken text and binary of the old subtype: scopes with such an `_id` are left to MongoDB.
  */
 export function orderedKey(id: unknown): string | undefined {
   if (typeof id === 'number' && !Number.isNaN(id)) return `${NUMBER}${id}`;
-  if (typeof id === 'string' && !id.includes(REPLACEMENT_CHARACTER)) return STRING + id;
+  if (typeof id === 'string' && isComparable(id)) return STRING + id;
   if (id instanceof ObjectId) return OBJECT_ID + id.toHexString();
   if (id instanceof Binary && id.sub_type !== Binary.SUBTYPE_BYTE_ARRAY) return binaryKey(id);
   return undefined;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { REPLACEMENT_CHARACTER } from './id-order.js';
+import { isComparable } from './id-order.js';
 
 /**
  * A scope is loaded from the third request on, each within a minute of the one before. To load one costs as much as
@@ -26,7 +26,7 @@ export class LoadCandidates {
   /** Notes that a scope is asked for, and says whether it should be loaded for that. */
   ask(key: string): boolean {
     const times = this.asked.get(key) ?? 0;
-    if (times === UNFIT || key.includes(REPLACEMENT_CHARACTER)) return false;
+    if (times === UNFIT || !isComparable(key)) return false;
     this.asked.set(key, times + 1);
     return times + 1 >= LOADED_AT_ASK;
   }

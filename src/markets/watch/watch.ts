@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { hash } from 'node:crypto';
-import { REPLACEMENT_CHARACTER } from '../cache/id-order.js';
+import { isComparable } from '../cache/id-order.js';
 import { conditionsOf, type Conditions } from '../market.filters.js';
 import type { MarketFilters } from '../markets-query.dto.js';
 import { scopeKey, type Scope } from '../scope.js';
@@ -15,7 +15,7 @@ export class Watch {
   readonly hash: string;
   /** Equal where the answers are: the order of the ids counts, too. */
   readonly orderedHash: string;
-  /** False where U+FFFD is in it: broken UTF-8 is read as that character, and only MongoDB can tell them apart. */
+  /** Whether memory can tell what its ids and filters match. */
   readonly isComparableInMemory: boolean;
 
   /** @param collection its name, with that of its database: a cursor of another collection has another hash */
@@ -29,7 +29,7 @@ export class Watch {
     const text = JSON.stringify([this.keys, this.conditions]);
     this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions, collection]));
     this.orderedHash = digest(text);
-    this.isComparableInMemory = !text.includes(REPLACEMENT_CHARACTER);
+    this.isComparableInMemory = isComparable(text);
   }
 
   /** The cursor of a caller who has been told everything up to a position. */
