@@ -138,7 +138,7 @@ describe('a read', () => {
 
   it('listens no longer for the loss of its primary when it is over', async () => {
     await Promise.all([1, 2, 3].map((n) => service.get(`${PATH}/over-${n}`).expect(200)));
-    const events = service.database.topology['events'];
+    const { events } = service.database.topology;
     // Keys are read in the background, too.
     await until(() => events.listenerCount('primaryLost') === 0, 10_000);
   });

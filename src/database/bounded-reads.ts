@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { MongoServerError, ReadPreference, type Db, type Timestamp } from 'mongodb';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogThrottle } from '../common/log-throttle.js';
 import { within } from '../common/within.js';
@@ -100,14 +101,17 @@ export class BoundedReads {
 
   /** When a primary dies, the driver may leave a command without answer or error: secondaries are asked beside it. */
   private async askPrimary<T>(ask: Ask<T>, giveUp: () => void): Promise<T> {
+    const { events } = this.topology;
     const byPrimary = ask();
     let stopListening: (() => void) | undefined;
     let timer: NodeJS.Timeout | undefined;
     const bySecondaries = new Promise<T>((resolve) => {
       const askThem = () => resolve(this.askSecondaries(ask).catch(() => byPrimary));
-      stopListening = this.topology.onPrimaryLost(() => {
+      const whenLost = () => {
         if (this.topology.readable) timer ??= setTimeout(askThem, HEDGE_AFTER_MS);
-      });
+      };
+      events.on('primaryLost', whenLost);
+      stopListening = () => events.off('primaryLost', whenLost);
     });
     try {
       const answer = await Promise.race([byPrimary, bySecondaries]);
@@ -131,7 +135,7 @@ export class BoundedReads {
     const { signal } = over;
     const later = delay(HEDGE_AFTER_MS, undefined, { signal }).then(askOne);
     const bySecondaries = Promise.any([askOne(), later]).finally(() => over.abort());
-    const byPrimary = this.topology.primaryFound(signal).then(() => ask());
+    const byPrimary = once(this.topology.events, 'primary', { signal }).then(() => ask());
     try {
       return await Promise.any([bySecondaries, byPrimary]);
     } catch (error) {

@@ -6,7 +6,7 @@ import {
   type ServerDescription,
   type Timestamp,
 } from 'mongodb';
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { messageOf } from '../common/text.js';
 import { DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAfterTime } from './read-after-time.js';
@@ -30,7 +30,8 @@ export class Topology {
   private lastReadableAt = -Infinity;
   /** When a primary was known last, if only by its name. */
   private lastNamedAt = performance.now();
-  private readonly events = new EventEmitter().setMaxListeners(0);
+  /** `primary`: one is known now. `primaryLost`: none is known any more. */
+  readonly events = new EventEmitter<{ primary: []; primaryLost: [] }>().setMaxListeners(0);
   /** Whether MongoDB has let us in and has refused no read since. Monitors can't tell, since they need no login. */
   mayRead = false;
 
@@ -61,20 +62,6 @@ export class Topology {
   /** Whether there is a server whose answers are never behind. */
   get hasPrimary(): boolean {
     return this.servers.some(({ isWritable }) => isWritable);
-  }
-
-  /** Resolves when the next primary is found. To be called while none is known. */
-  async primaryFound(signal: AbortSignal): Promise<void> {
-    await once(this.events, 'primary', { signal });
-  }
-
-  /**
-   * Calls back when no primary is known any more.
-   * @returns what ends that
-   */
-  onPrimaryLost(listener: () => void): () => void {
-    this.events.on('primaryLost', listener);
-    return () => this.events.off('primaryLost', listener);
   }
 
   /** For the log: what each server is, and why it can't be reached. */
