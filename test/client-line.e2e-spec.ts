@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { UnderlyingSource } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MarketsClient } from '../clients/typescript/src/client.js';
+import { MarketsClient, type Scope } from '../clients/typescript/src/client.js';
 import { hedge } from '../clients/typescript/src/hedge.js';
 import { readText, streamEvents } from '../clients/typescript/src/line.js';
 import { ConnectionLost, MarketsProblem } from '../clients/typescript/src/problem.js';
@@ -15,7 +15,7 @@ import { WatchEvents } from '../clients/typescript/src/watch-events.js';
 import { WatchState } from '../clients/typescript/src/watch-state.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
-import { SCOPE_FIELDS, scopeOf, type Scope } from '../src/markets/scope.js';
+import { filterOf, SCOPE_FIELDS } from '../src/markets/scope.js';
 import { Random } from './coherence/random.js';
 import { until } from './until.js';
 
@@ -979,7 +979,7 @@ it('an id beside the one in the path is asked for, so that the service refuses i
 });
 
 it.each(SCOPE_FIELDS)('markets are kept by %s, as by each name that the service takes', (field) => {
-  const scope = scopeOf(field, 'x') as Scope;
+  const scope = filterOf(`${field}:x`) as Scope;
   const state = new WatchState(scope);
   state.apply([{ ...scope, reset: true, changed: [{ _id: 'a' }], removed: [] }] as never);
   expect([...state.markets(scope).keys()]).toEqual(['a']);

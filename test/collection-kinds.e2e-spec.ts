@@ -68,7 +68,7 @@ describe('a collection of markets that is not as the service makes it', () => {
     await start();
     await untilWarned();
     const position = new Timestamp({ t: Math.floor(Date.now() / 1_000) + 3_600, i: 1 });
-    const since = new Watch([{ eventId: 'e' }], {}).cursorAt(position);
+    const since = new Watch(['eventId:e'], {}).cursorAt(position);
     const path = `/v1/markets/changes?eventId=e&since=${since}`;
     const { body } = await (service as TestApp).get(path).expect(503);
     expect(body.detail).toBe('This replica is behind what it was asked for. Please try again.');

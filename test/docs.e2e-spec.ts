@@ -240,7 +240,7 @@ it('the README shows cursors of what it asks', async () => {
   const readme = await readFile('README.md', 'utf8');
   const filters = { marketType: ['OVER_UNDER'], marketMoment: ['live'] } as const;
   const collection = `${databaseName('mongodb://127.0.0.1/')}.${MARKETS}`;
-  const { hash } = new Watch([{ eventId: 'nb-1001' }], filters, collection);
+  const { hash } = new Watch(['eventId:nb-1001'], filters, collection);
   const shown = [...readme.matchAll(/AW[\w-]{26}/g)].map(
     ([cursor]) => readCursor(cursor)?.watchHash,
   );

@@ -60,7 +60,7 @@ it('is known after a restart, though the database was dropped before', async () 
 
 /** Resolves when nothing is new since a cursor of this time. */
 async function expectNoReset(service: TestApp, position: Timestamp): Promise<void> {
-  const watch = new Watch([{ eventId: 'e' }], {}, `${service.database.connection.name}.markets`);
+  const watch = new Watch(['eventId:e'], {}, `${service.database.connection.name}.markets`);
   const path = `/v1/markets/changes?eventId=e&since=${watch.cursorAt(position)}`;
   await until(async () => (await service.get(path)).body.data?.length === 0, 8_000);
 }

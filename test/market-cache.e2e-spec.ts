@@ -8,7 +8,7 @@ import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { ScopeLoader } from '../src/markets/cache/scope-loader.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { MarketsService } from '../src/markets/markets.service.js';
-import { scopeKey, type Scope } from '../src/markets/scope.js';
+import { scopesOf, type Scope } from '../src/markets/scope.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
@@ -33,6 +33,11 @@ beforeAll(async () => {
   mongod = await TestMongod.start();
 });
 afterAll(() => mongod?.stop());
+
+/** A scope, as MongoDB finds its markets. */
+type Ids = { readonly eventId: string } | { readonly fixtureId: string };
+
+const scopeOf = (ids: Ids) => scopesOf(ids)[0] as Scope;
 
 /** A service with a database of its own, and what the tests need to see of it. */
 class Bench {
@@ -59,24 +64,24 @@ class Bench {
     return this.service.app.get(ChangeFeed);
   }
 
-  async read(scope: Scope, query: object = {}): Promise<Shown> {
+  async read(ids: Ids, query: object = {}): Promise<Shown> {
     const { answer, source } = await this.service.app
       .get(MarketsService)
-      .page(scope, { ...PAGE, ...query });
+      .page(scopeOf(ids), { ...PAGE, ...query });
     const { data, meta } = JSON.parse(answer.body.toString());
     return { source, data, itemCount: meta.itemCount };
   }
 
   /** Looks a scope up so often that the next look-up loads it. */
-  async notice(scope: Scope): Promise<void> {
-    for (let times = 0; times < 2; times += 1) await this.read(scope);
+  async notice(ids: Ids): Promise<void> {
+    for (let times = 0; times < 2; times += 1) await this.read(ids);
   }
 
   /** Looks a scope up until it is answered from memory. */
-  async popularise(scope: Scope): Promise<Shown> {
-    let shown = await this.read(scope);
+  async popularise(ids: Ids): Promise<Shown> {
+    let shown = await this.read(ids);
     await until(async () => {
-      shown = await this.read(scope);
+      shown = await this.read(ids);
       return shown.source === 'memory';
     });
     return shown;
@@ -190,7 +195,9 @@ describe('MarketCache', () => {
       await bench.told();
       await bench.failPoint(hanging, 'alwaysOn', { nss: bench.markets.namespace });
       // With the time of a look-up, it would give up before the feed begins again.
-      const load = bench.service.app.get(ScopeLoader).load([scope], patient, () => undefined);
+      const load = bench.service.app
+        .get(ScopeLoader)
+        .load([scopeOf(scope)], patient, () => undefined);
       await until(() => bench.isHanging(hanging));
       const failCommands = ['aggregate', 'getMore'];
       await bench.failPoint('failCommand', 'alwaysOn', {
@@ -205,7 +212,7 @@ describe('MarketCache', () => {
       await bench.failPoint('failCommand', 'off');
       await bench.told();
       await bench.failPoint(hanging, 'off');
-      expect(await load).toEqual(new Map([[scopeKey(scope), { count: 1, unfit: 'outdated' }]]));
+      expect(await load).toEqual(new Map([[scopeOf(scope), { count: 1, unfit: 'outdated' }]]));
     });
 
     it('that finds no collection shows none of its last changes without the others', async () => {
@@ -298,10 +305,10 @@ describe('MarketCache', () => {
         return shown?.source === 'memory';
       });
       const live = bench.service.app.get(LiveScopes);
-      expect(live.get(scopeKey(scope))?.length).toBe(2_000);
+      expect(live.get(scopeOf(scope))?.length).toBe(2_000);
       await bench.markets.insertOne({ ...scope });
       await bench.told();
-      expect(live.get(scopeKey(scope))).toBeUndefined();
+      expect(live.get(scopeOf(scope))).toBeUndefined();
       await bench.markets.deleteMany(scope);
     });
 
@@ -311,9 +318,11 @@ describe('MarketCache', () => {
       await bench.markets.insertMany(Array.from({ length: 17 }, () => stored({ ...scope, name })));
       await bench.told();
       // With the time of a look-up, a busy machine would give up before the first reply.
-      const load = bench.service.app.get(ScopeLoader).load([scope], patient, () => undefined);
+      const load = bench.service.app
+        .get(ScopeLoader)
+        .load([scopeOf(scope)], patient, () => undefined);
       const unfit = expect.objectContaining({ unfit: 'too large' });
-      expect(await load).toEqual(new Map([[scopeKey(scope), unfit]]));
+      expect(await load).toEqual(new Map([[scopeOf(scope), unfit]]));
       await until(async () => (await idleCursors(bench.client)) === 0);
       await bench.markets.deleteMany(scope);
     });
@@ -587,7 +596,9 @@ describe('(e) memory', () => {
     const before = bench.cache.bytes;
     let answered = 0;
     for (let take = 10; take <= 20; take += 1) {
-      const { answer } = await bench.service.app.get(MarketsService).page(scope, { page: 1, take });
+      const { answer } = await bench.service.app
+        .get(MarketsService)
+        .page(scopeOf(scope), { page: 1, take });
       answered += answer.body.length;
     }
     expect(bench.cache.bytes).toBeGreaterThan(before + answered);
@@ -648,7 +659,7 @@ describe('(e) memory', () => {
     await bench.told();
     await bench.popularise({ eventId: third });
     const live = bench.service.app.get(LiveScopes);
-    const isThere = (eventId: string) => live.get(scopeKey({ eventId })) !== undefined;
+    const isThere = (eventId: string) => live.get(scopeOf({ eventId })) !== undefined;
     expect([first, second, third].map(isThere)).toEqual([true, false, true]);
   });
 

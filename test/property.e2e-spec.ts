@@ -169,7 +169,7 @@ const broken = (name: string) => [
   { ...aMarket({ eventId: 'f', provider: '\ufffd\ufffd' }), _id: `${name} 5` },
 ];
 
-const SCOPES: readonly Scope[] = IDS.flatMap((id) => [{ eventId: id }, { fixtureId: id }]);
+const SCOPES: readonly Scope[] = IDS.flatMap((id): Scope[] => [`eventId:${id}`, `fixtureId:${id}`]);
 
 /** One to three different words. */
 function someOf<Word>(random: Random, words: readonly Word[]): Word[] {

@@ -8,7 +8,6 @@ import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { FeedProgress } from '../src/change-feed/feed-progress.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
-import { scopeKey } from '../src/markets/scope.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
@@ -152,7 +151,8 @@ async function isCut(): Promise<boolean> {
 const cursorAt = (eventId: string, secondsAhead: number) =>
   writeCursor({
     position: new Timestamp({ t: Math.floor(Date.now() / 1_000) + secondsAhead, i: 0 }),
-    watchHash: new Watch([{ eventId }], {}, `${service.database.connection.name}.markets`).hash,
+    watchHash: new Watch([`eventId:${eventId}`], {}, `${service.database.connection.name}.markets`)
+      .hash,
   });
 
 describe('an answer of megabytes', () => {
@@ -482,7 +482,7 @@ describe('what is too much', () => {
     for (let take = 1; take <= 20; take += 1)
       await narrow.get(`/v1/markets/market/provider/${eventId}?take=${take}`).expect(200);
     const [watched, live] = [narrow.app.get(WatchedScopes), narrow.app.get(LiveScopes)];
-    const bytes = () => live.get(scopeKey({ eventId }))?.bytes ?? NaN;
+    const bytes = () => live.get(`eventId:${eventId}`)?.bytes ?? NaN;
     await until(() => Math.max(watched.bytes, bytes()) <= MIB);
     expect(stream.isOver).toBe(false);
   });
@@ -525,7 +525,7 @@ describe('what is too much', () => {
 
   it('who was asked for the longest time ago makes room, and is kept nowhere else', async () => {
     const live = narrow.app.get(LiveScopes);
-    const isThere = (eventId: string) => live.get(scopeKey({ eventId })) !== undefined;
+    const isThere = (eventId: string) => live.get(`eventId:${eventId}`) !== undefined;
     const bytes = 400 * KIB;
     const [one, two, three] = [
       await anEvent(1, bytes),

@@ -11,7 +11,6 @@ import { initDatabase } from '../src/database/init.js';
 import { SECONDARY_AGE_MS } from '../src/database/read-after-time.js';
 import { ReadAttempt } from '../src/database/read-attempt.js';
 import type { Market } from '../src/markets/market.schema.js';
-import { scopeKey } from '../src/markets/scope.js';
 import { writeCursor } from '../src/markets/watch/cursor.js';
 import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import type { StreamObserver } from '../src/markets/watch/stream-context.js';
@@ -199,7 +198,7 @@ describe('GET /v1/markets/changes', () => {
   it('keeps what was asked for a minute, and no longer', async () => {
     const eventId = randomUUID();
     const watched = service.app.get(WatchedScopes);
-    const isKept = () => watched.get(scopeKey({ eventId })) !== undefined;
+    const isKept = () => watched.get(`eventId:${eventId}`) !== undefined;
     // While the feed is late on a busy machine, nothing is kept.
     await until(async () => {
       await changes(`eventId=${eventId}`);
@@ -358,7 +357,7 @@ describe('GET /v1/markets/changes, when memory is lost while it is prepared,', (
   it('tells all that MongoDB has of an id whose markets can not be kept', async () => {
     const body = await toldAfter(async (eventId) => {
       await markets().drop();
-      await until(() => service.app.get(WatchedScopes).get(scopeKey({ eventId })) === undefined);
+      await until(() => service.app.get(WatchedScopes).get(`eventId:${eventId}`) === undefined);
     });
     expect(body).toMatchObject({ data: [{ reset: true, changed: [], removed: [] }] });
   });
@@ -380,7 +379,11 @@ describe('GET /v1/markets/changes, when memory is lost while it is prepared,', (
   it('tells all that MongoDB has after an answer without a position, which may have been newer', async () => {
     const [market] = await stored({});
     const { _id, eventId = '' } = market ?? {};
-    const watch = new Watch([{ eventId }], {}, `${service.database.db.databaseName}.markets`);
+    const watch = new Watch(
+      [`eventId:${eventId}`],
+      {},
+      `${service.database.db.databaseName}.markets`,
+    );
     const since = watch.cursorAt(new Timestamp({ t: 0, i: 0 }));
     await changes(`eventId=${eventId}`);
     const memory = service.app.get(WatchGroups);
@@ -459,7 +462,7 @@ describe('GET /v1/markets/changes, resets:', () => {
     try {
       const { meta } = await changes(`eventId=${eventId}`);
       const { name } = restored.database.connection;
-      const watch = new Watch([{ eventId }], {}, `${name}.markets`);
+      const watch = new Watch([`eventId:${eventId}`], {}, `${name}.markets`);
       for (const cursor of [watch.cursorAt(operationTime), meta.cursor]) {
         const path = `/v1/markets/changes?eventId=${eventId}&since=${cursor}`;
         const { body } = await restored.get(path).expect(200);
@@ -1097,7 +1100,7 @@ it('without a primary: an age that a secondary may have, and nothing from before
       expect(body.meta.ageMs).toBeGreaterThanOrEqual(SECONDARY_AGE_MS);
     }
     const ahead = new Timestamp({ t: Math.floor(Date.now() / 1_000) + 1_000, i: 0 });
-    const cursor = new Watch([{ eventId: 'e' }], {}).cursorAt(ahead);
+    const cursor = new Watch(['eventId:e'], {}).cursorAt(ahead);
     const refused = await ask(`&since=${cursor}`).expect(503);
     expect(refused.body.code).toBe('database_unavailable');
     // With a primary it closes sooner.

@@ -9,7 +9,7 @@ const makers: Readonly<Record<string, () => Buffer>> = {
   'a page': () => new PageAnswer({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
   'its compressed form': () =>
     new JsonBody([Buffer.alloc(2_000, 'odds ')]).compress('br') as Buffer,
-  'a group': () => groupOf({ eventId: 'nb-1001' }, ['{"name":"Over 2.5"}']),
+  'a group': () => groupOf('eventId:nb-1001', ['{"name":"Over 2.5"}']),
 };
 
 it.each(Object.entries(makers))(

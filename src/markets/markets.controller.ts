@@ -30,7 +30,7 @@ export class MarketsController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    await this.send(request, response, { eventId: lookup.eventId }, lookup);
+    await this.send(request, response, `eventId:${lookup.eventId}`, lookup);
   }
 
   @Get('fixture/:fixtureId')
@@ -40,7 +40,7 @@ export class MarketsController {
     @Req() request: ApiRequest,
     @Res() response: Response,
   ): Promise<void> {
-    await this.send(request, response, { fixtureId: lookup.fixtureId }, lookup);
+    await this.send(request, response, `fixtureId:${lookup.fixtureId}`, lookup);
   }
 
   private async send(

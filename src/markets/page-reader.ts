@@ -5,7 +5,7 @@ import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
 import { conditionsOf } from './market.filters.js';
 import type { MarketsQuery } from './markets-query.dto.js';
-import type { Scope } from './scope.js';
+import { filterOf, type Scope } from './scope.js';
 import { NO_MARKETS, StoredPages, type Lookup, type StoredPage } from './stored-pages.js';
 
 /** A command that takes in look-ups until this turn of the event loop ends, and their pages in the same order. */
@@ -36,7 +36,7 @@ export class PageReader {
 
   /** @throws Problem when MongoDB can't answer (in time) */
   async read(scope: Scope, query: MarketsQuery): Promise<StoredPage> {
-    const lookup = { match: { $match: { ...conditionsOf(query), ...scope } }, query };
+    const lookup = { match: { $match: { ...conditionsOf(query), ...filterOf(scope) } }, query };
     this.next ??= this.begin();
     const { lookups, pages } = this.next;
     const index = lookups.push(lookup) - 1;

@@ -1,36 +1,40 @@
 import { describe, expect, it } from '@jest/globals';
-import { byScopeKey, scopeKey, scopeKeysOf } from './scope.js';
+import { byScope, filterOf, partsOf, scopeOf, scopesOf } from './scope.js';
 
-describe('scopeKey', () => {
+describe('scopeOf', () => {
   it('tells events from fixtures', () => {
-    expect(scopeKey({ eventId: 'x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
-    expect(scopeKey({ eventId: 'fixtureId:x' })).not.toBe(scopeKey({ fixtureId: 'x' }));
+    expect(scopeOf('eventId', 'x')).not.toBe(scopeOf('fixtureId', 'x'));
+    expect(scopeOf('eventId', 'fixtureId:x')).not.toBe(scopeOf('fixtureId', 'x'));
   });
 
-  it('makes no scope of one field into one of another', () => {
-    expect(() => scopeKey({ teamId: 'x' } as never)).toThrow('eventId, fixtureId');
-    expect(() => scopeKey({ eventId: undefined } as never)).toThrow('eventId, fixtureId');
+  it('makes no scope of another parameter', () => {
+    expect(scopeOf('teamId', 'x')).toBeUndefined();
+  });
+
+  it.each(['x', 'fixtureId:x', ':', ''])('is told by field and id again: %j', (id) => {
+    expect(filterOf(`eventId:${id}`)).toEqual({ eventId: id });
+    expect(partsOf(`fixtureId:${id}`)).toEqual(['fixtureId', id]);
   });
 });
 
-describe('scopeKeysOf', () => {
+describe('scopesOf', () => {
   it.each([
-    [{ eventId: 'e', fixtureId: 'f' }, [{ eventId: 'e' }, { fixtureId: 'f' }]],
-    [{ eventId: ['e', 'd'] }, [{ eventId: 'e' }, { eventId: 'd' }]],
-    [{ eventId: ['e', ['d'], null, 7, { eventId: 'c' }] }, [{ eventId: 'e' }]],
+    [{ eventId: 'e', fixtureId: 'f' }, ['eventId:e', 'fixtureId:f']],
+    [{ eventId: ['e', 'd'] }, ['eventId:e', 'eventId:d']],
+    [{ eventId: ['e', ['d'], null, 7, { eventId: 'c' }] }, ['eventId:e']],
     [{ eventId: [] }, []],
     [{ eventId: null, fixtureId: 7 }, []],
     [{ fixtureId: { $eq: 'f' } }, []],
     [{}, []],
   ])('finds %j under %j', (market, scopes) => {
-    expect(scopeKeysOf(market)).toEqual(scopes.map(scopeKey));
+    expect(scopesOf(market)).toEqual(scopes);
   });
 });
 
-describe('byScopeKey', () => {
+describe('byScope', () => {
   it('puts a market once under each of its ids, though an id is in a list twice', () => {
     const [one, other] = [{ eventId: ['e', 'd', 'e'] }, { eventId: 'e' }];
-    expect([...byScopeKey([one, other])]).toEqual([
+    expect([...byScope([one, other])]).toEqual([
       ['eventId:e', [one, other]],
       ['eventId:d', [one]],
     ]);

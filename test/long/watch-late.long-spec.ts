@@ -161,7 +161,7 @@ it('a caller whose cursor had to be waited for has its answer in the same two se
     // Cluster times have whole seconds.
     await delay(1_000 - ((now + aheadMs) % 1_000));
     const position = new Timestamp({ t: Math.floor((Date.now() + aheadMs) / 1_000), i: 0 });
-    const since = new Watch([{ eventId: 'late' }], {}).cursorAt(position);
+    const since = new Watch(['eventId:late'], {}).cursorAt(position);
     const askedAt = performance.now();
     const { status } = await service.get(`/v1/markets/changes?eventId=late&since=${since}`);
     // By which of the two steps it gave up.

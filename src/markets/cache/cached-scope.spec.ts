@@ -26,7 +26,7 @@ describe('CachedScope', () => {
 
   beforeEach(() => {
     const markets = [aCached('b'), aCached('d', { marketMoment: 'live' }), aCached('f')];
-    scope = new CachedScope({ eventId: 'e' }, at(1), markets);
+    scope = new CachedScope('eventId:e', at(1), markets);
   });
 
   it('shows pages in the order of ids, with the total', () => {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { PageAnswer } from '../page-answer.js';
 import { conditionsKey, conditionsOf, meets, type Conditions } from '../market.filters.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 import type { CachedMarket } from './cached-market.js';
 import { compareKeys } from './id-order.js';
 
@@ -25,7 +25,6 @@ interface MadeAnswer {
 
 /** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
 export class CachedScope {
-  readonly key = scopeKey(this.scope);
   /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, MadeAnswer>();
@@ -37,7 +36,7 @@ export class CachedScope {
    * @param markets in the order of `_id`
    */
   constructor(
-    readonly scope: Scope,
+    readonly key: Scope,
     readonly asOf: Timestamp,
     private readonly markets: CachedMarket[],
   ) {}

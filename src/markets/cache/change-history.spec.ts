@@ -7,7 +7,7 @@ import { HistoryPiece } from './history-piece.js';
 import { MarketChange } from './market-change.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
-const scope = new CachedScope({ eventId: 'e' }, at(1), []);
+const scope = new CachedScope('eventId:e', at(1), []);
 const { key } = scope;
 
 describe('ChangeHistory', () => {

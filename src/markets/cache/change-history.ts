@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { newest } from '../../change-feed/cluster-time.js';
+import type { Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { HistoryPiece } from './history-piece.js';
 import type { MarketChange } from './market-change.js';
@@ -45,20 +46,20 @@ export class ChangeHistory {
 
   /** Notes a change in the scopes that it names. */
   noteChange(change: MarketChange): void {
-    const { clusterTime, marketKey, scopeKeys, scopeKeysBefore } = change;
-    for (const key of [...scopeKeys, ...(scopeKeysBefore ?? [])])
-      this.note(key, marketKey, clusterTime);
-    if (!scopeKeysBefore) this.unknownAt = newest(clusterTime, this.unknownAt);
+    const { clusterTime, marketKey, scopes, scopesBefore } = change;
+    for (const scope of [...scopes, ...(scopesBefore ?? [])])
+      this.note(scope, marketKey, clusterTime);
+    if (!scopesBefore) this.unknownAt = newest(clusterTime, this.unknownAt);
   }
 
   /** @param marketKey of `keyOfId` */
-  note(scopeKey: string, marketKey: string, clusterTime: Timestamp): void {
+  note(scope: Scope, marketKey: string, clusterTime: Timestamp): void {
     let piece = this.pieces.at(-1);
     if (!piece || piece.isFullAt(clusterTime)) {
       piece = new HistoryPiece(clusterTime);
       this.pieces.push(piece);
     }
-    piece.note(scopeKey, marketKey, clusterTime);
+    piece.note(scope, marketKey, clusterTime);
     this.dropOld(clusterTime.t - KEPT_SECONDS);
   }
 

@@ -1,7 +1,7 @@
 import { MARKETS } from '../../common/collections.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import type { Conditions } from '../market.filters.js';
-import type { Scope } from '../scope.js';
+import { filterOf, type Scope } from '../scope.js';
 import { SCOPE_MARKETS_MAX } from './make-scope.js';
 
 /** How many markets a watch may have in all. */
@@ -12,7 +12,7 @@ export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}
   const most = Math.min(scopes.length * SCOPE_MARKETS_MAX, WATCH_MARKETS_MAX + SCOPE_MARKETS_MAX);
   return {
     find: MARKETS,
-    filter: { $or: scopes, ...conditions },
+    filter: { $or: scopes.map(filterOf), ...conditions },
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
     limit: most + 1,

@@ -24,7 +24,7 @@ let live: LiveScopes;
 /** A scope with one market, read at this time. */
 function scopeReadAt(seconds: number, name: string): CachedScope {
   const market = cachedMarketOf(stored(name), at(seconds)) as CachedMarket;
-  return new CachedScope({ eventId }, at(seconds), [market]);
+  return new CachedScope(`eventId:${eventId}`, at(seconds), [market]);
 }
 
 function tell(seconds: number, change: Change): void {
@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 
 it('does not know what was told of unknown scopes while a scope was loaded', () => {
-  const loaded = new CachedScope({ eventId }, at(11), []);
+  const loaded = new CachedScope(`eventId:${eventId}`, at(11), []);
   // Nobody knows where the market was before: it may have been in the scope.
   tell(13, { kind: 'deleted', id: 'a' });
   feed.position = at(14);
@@ -82,7 +82,7 @@ it('loses every scope when a market gets another id within a list, and nobody te
 it('holds nothing of a scope that is released while a change to both is told', () => {
   const market = aMarket({ eventId });
   const cached = cachedMarketOf({ _id: 'a', ...market }, at(10)) as CachedMarket;
-  const scopes = [{ eventId }, { fixtureId: market.fixtureId }].map((scope) =>
+  const scopes = ([`eventId:${eventId}`, `fixtureId:${market.fixtureId}`] as const).map((scope) =>
     live.add(new CachedScope(scope, at(10), [cached])),
   );
   const wanted = new Set(scopes);
@@ -98,20 +98,22 @@ it('holds nothing of a scope that is released while a change to both is told', (
 
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' } as const] }];
-  const made = makeScope({ eventId }, [stored('old')], at(12), commits);
+  const made = makeScope(`eventId:${eventId}`, [stored('old')], at(12), commits);
   expect(namesIn(made as CachedScope)).toEqual([]);
 });
 
 it('a scope is not made of what was read before its collection was put in place of another', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'collectionReplaced' } as const] }];
-  expect(makeScope({ eventId }, [stored('old')], at(12), commits)).toBe('outdated');
-  expect(makeScope({ eventId }, [stored('new')], at(13), commits)).toBeInstanceOf(CachedScope);
+  expect(makeScope(`eventId:${eventId}`, [stored('old')], at(12), commits)).toBe('outdated');
+  expect(makeScope(`eventId:${eventId}`, [stored('new')], at(13), commits)).toBeInstanceOf(
+    CachedScope,
+  );
 });
 
 it('a scope is not made that has become too large while it was read', () => {
   const most = Array.from({ length: 2_000 }, (_, index) => ({ ...stored('old'), _id: `${index}` }));
   const insert = { kind: 'stored', id: 'a', before: {}, document: stored('new') } as const;
   const commits = [{ clusterTime: at(13), changes: [insert] }];
-  expect(makeScope({ eventId }, most, at(12), [])).toBeInstanceOf(CachedScope);
-  expect(makeScope({ eventId }, most, at(12), commits)).toBe('too large');
+  expect(makeScope(`eventId:${eventId}`, most, at(12), [])).toBeInstanceOf(CachedScope);
+  expect(makeScope(`eventId:${eventId}`, most, at(12), commits)).toBe('too large');
 });

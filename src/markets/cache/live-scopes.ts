@@ -4,7 +4,7 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { newest } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
-import { SCOPE_FIELDS } from '../scope.js';
+import { SCOPE_FIELDS, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
@@ -20,7 +20,7 @@ export interface ScopeOwner {
 /** The scopes in memory, each once, whoever owns it. Applies what the feed tells, and notes it in the history. */
 @Injectable()
 export class LiveScopes implements ChangeListener {
-  private readonly scopes = new Map<string, CachedScope>();
+  private readonly scopes = new Map<Scope, CachedScope>();
   private readonly holders = new ScopesByMarket();
   private readonly owners: ScopeOwner[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
@@ -36,8 +36,8 @@ export class LiveScopes implements ChangeListener {
     this.owners.push(owner);
   }
 
-  get(key: string): CachedScope | undefined {
-    return this.scopes.get(key);
+  get(scope: Scope): CachedScope | undefined {
+    return this.scopes.get(scope);
   }
 
   /**
@@ -54,7 +54,7 @@ export class LiveScopes implements ChangeListener {
   }
 
   /** To be called when an owner no longer wants a scope: it is removed unless another does. */
-  release(key: string): void {
+  release(key: Scope): void {
     const scope = this.scopes.get(key);
     if (scope && !this.owners.some((owner) => owner.owns(scope))) this.remove(scope);
   }
@@ -99,7 +99,7 @@ export class LiveScopes implements ChangeListener {
   /** The scopes that hold the market, and those that it belongs to now. */
   private concerned(change: MarketChange): Set<CachedScope> {
     if (change.concernsAll) return new Set(this.scopes.values());
-    const now = change.scopeKeys.flatMap((key) => this.scopes.get(key) ?? []);
+    const now = change.scopes.flatMap((key) => this.scopes.get(key) ?? []);
     return new Set([...this.holders.of(change.marketKey), ...now]);
   }
 

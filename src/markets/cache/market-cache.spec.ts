@@ -17,7 +17,7 @@ it('a load that fails for a fault of ours is told in the log; that MongoDB is aw
   const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
   // It is loaded when it is asked for the third time, and each time after a failure.
   for (let asked = 0; asked < 4; asked += 1) {
-    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+    await cache.recallAfterLoad('eventId:e', { page: 1, take: 10 });
   }
   expect(load).toHaveBeenCalledTimes(2);
   expect(told.mock.calls).toEqual([[{ err: bug }, 'A scope could not be loaded']]);
@@ -34,7 +34,7 @@ it.each([
   const feed = { isCurrent: true } as ChangeFeed;
   const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
   for (let asked = 0; asked < 4; asked += 1) {
-    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+    await cache.recallAfterLoad('eventId:e', { page: 1, take: 10 });
   }
   expect(load).toHaveBeenCalledTimes(loads);
 });
@@ -56,7 +56,7 @@ it('a scope that its answers make larger than the whole cache is left to MongoDB
   const config = { ...new Config(), cacheMaxMb: 1 };
   const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, config);
   for (let asked = 0; asked < 5; asked += 1) {
-    await cache.recallAfterLoad({ eventId: 'e' }, { page: 1, take: 10 });
+    await cache.recallAfterLoad('eventId:e', { page: 1, take: 10 });
   }
   expect([load.mock.calls.length, kept]).toEqual([1, undefined]);
 });
@@ -72,7 +72,7 @@ it.each([
   const config = { ...new Config(), cacheMaxMb };
   const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, config);
   for (let asked = 0; asked < 4; asked += 1) {
-    await cache.recallAfterLoad({ eventId }, { page: 1, take: 10 });
+    await cache.recallAfterLoad(`eventId:${eventId}`, { page: 1, take: 10 });
   }
   expect(load).not.toHaveBeenCalled();
 });

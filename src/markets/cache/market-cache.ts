@@ -6,7 +6,7 @@ import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
 import type { PageAnswer } from '../page-answer.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { LiveScopes, type ScopeOwner } from './live-scopes.js';
 import { LoadCandidates } from './load-candidates.js';
@@ -22,14 +22,14 @@ const GROWN_SHARE = 1 / 8;
 @Injectable()
 export class MarketCache implements ScopeOwner {
   private readonly logger = new Logger(MarketCache.name);
-  /** By key, the bytes that a scope had when it was weighed. */
-  private readonly kept = new LRUCache<string, number>({
+  /** The bytes that each scope had when it was weighed. */
+  private readonly kept = new LRUCache<Scope, number>({
     // 0 would mean that there is no bound.
     maxSize: Math.max(1, this.config.cacheMaxMb * 1024 * 1024),
     sizeCalculation: (bytes) => bytes,
     disposeAfter: (_bytes, key) => this.live.release(key),
   });
-  private readonly loads = new Map<string, Promise<void>>();
+  private readonly loads = new Map<Scope, Promise<void>>();
   private readonly candidates = new LoadCandidates(this.config.cacheMaxMb);
 
   constructor(
@@ -53,10 +53,9 @@ export class MarketCache implements ScopeOwner {
   /** The answer from memory, if the scope is there and known to be current. */
   recall(scope: Scope, query: MarketsQuery): PageAnswer | undefined {
     if (!this.feed.isCurrent) return undefined;
-    const key = scopeKey(scope);
-    const live = this.live.get(key);
+    const live = this.live.get(scope);
     const answer = live?.answer(query);
-    const weighedBytes = this.kept.get(key);
+    const weighedBytes = this.kept.get(scope);
     // The scope has grown by this answer, and by what was compressed since.
     if (live && weighedBytes && weighedBytes !== live.bytes) this.weigh(live);
     return answer;
@@ -65,10 +64,9 @@ export class MarketCache implements ScopeOwner {
   /** The answer from a scope that is loaded for it, if it is popular enough and fit for memory. */
   async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<PageAnswer | undefined> {
     if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
-    const key = scopeKey(scope);
-    if (!this.candidates.ask(key)) return undefined;
-    const load = this.loads.get(key) ?? this.load(key, scope);
-    this.loads.set(key, load);
+    if (!this.candidates.ask(scope)) return undefined;
+    const load = this.loads.get(scope) ?? this.load(scope);
+    this.loads.set(scope, load);
     await load;
     return this.recall(scope, query);
   }
@@ -92,19 +90,19 @@ export class MarketCache implements ScopeOwner {
     this.live.release(scope.key);
   }
 
-  private async load(key: string, scope: Scope): Promise<void> {
+  private async load(scope: Scope): Promise<void> {
     try {
       const loaded = await this.loader.load([scope], BOUNDS, (made) =>
         this.weigh(this.live.add(made)),
       );
-      const unfit = loaded.get(key)?.unfit;
-      if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(key);
+      const unfit = loaded.get(scope)?.unfit;
+      if (unfit && unfit !== 'outdated') this.candidates.leaveToMongodb(scope);
     } catch (error) {
       // The page is read from MongoDB instead, which tells its own problem.
       if (!(error instanceof Problem))
         this.logger.error({ err: error }, 'A scope could not be loaded');
     } finally {
-      this.loads.delete(key);
+      this.loads.delete(scope);
     }
   }
 }

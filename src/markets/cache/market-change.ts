@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import type { DocumentChange } from '../../change-feed/change.js';
-import { isInsideScopeField, scopeKeysOf } from '../scope.js';
+import { isInsideScopeField, scopesOf, type Scope } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { keyOfId } from './id-order.js';
@@ -9,9 +9,9 @@ import { keyOfId } from './id-order.js';
 export class MarketChange {
   readonly marketKey = keyOfId(this.change.id);
   /** The scopes that the market is in now, as far as the change tells. */
-  readonly scopeKeys = keysAfter(this.change);
+  readonly scopes = keysAfter(this.change);
   /** The scopes that the market was in before; undefined where nobody knows. */
-  readonly scopeKeysBefore = this.change.before && scopeKeysOf(this.change.before);
+  readonly scopesBefore = this.change.before && scopesOf(this.change.before);
   /** Whether it may concern any scope, since it does not tell which. */
   readonly concernsAll =
     this.change.kind === 'altered' && Object.keys(this.change.fields).some(isInsideScopeField);
@@ -28,7 +28,7 @@ export class MarketChange {
    */
   applyTo(scope: CachedScope): boolean {
     const { change } = this;
-    const isIn = this.scopeKeys.includes(scope.key);
+    const isIn = this.scopes.includes(scope.key);
     if (change.kind === 'altered') return !isIn && !this.concernsAll && !scope.get(this.marketKey);
     if (change.kind === 'stored' && isIn) {
       this.made ??= cachedMarketOf(change.document, this.clusterTime);
@@ -40,7 +40,7 @@ export class MarketChange {
   }
 }
 
-function keysAfter(change: DocumentChange): readonly string[] {
-  if (change.kind === 'stored') return scopeKeysOf(change.document);
-  return change.kind === 'altered' ? scopeKeysOf(change.fields) : [];
+function keysAfter(change: DocumentChange): readonly Scope[] {
+  if (change.kind === 'stored') return scopesOf(change.document);
+  return change.kind === 'altered' ? scopesOf(change.fields) : [];
 }

@@ -32,7 +32,7 @@ async function load(
 
 it('keeps nothing of a missing collection while the feed may have to tell that it was dropped', async () => {
   const operationTime = new Timestamp({ t: 2, i: 1 });
-  const { loaded, keep } = await load([{ eventId: 'e' }], () => ({
+  const { loaded, keep } = await load(['eventId:e'], () => ({
     cursor: { id: 0, firstBatch: [] },
     operationTime,
   }));
@@ -41,7 +41,7 @@ it('keeps nothing of a missing collection while the feed may have to tell that i
 });
 
 it('keeps no scope of which markets may be missing, since another has too many', async () => {
-  const { loaded, keep } = await load([{ eventId: 'large' }, { eventId: 'e' }], ({ limit }) => {
+  const { loaded, keep } = await load(['eventId:large', 'eventId:e'], ({ limit }) => {
     const firstBatch = Array.from({ length: limit }, (_, _id) => ({ _id, eventId: 'large' }));
     return { cursor: { id: 0, atClusterTime: position, firstBatch } };
   });
@@ -51,7 +51,7 @@ it('keeps no scope of which markets may be missing, since another has too many',
 
 it('keeps no scope after a break of the feed, though it has kept one of the same read before', async () => {
   const { loaded, keep } = await load(
-    [{ eventId: 'one' }, { eventId: 'two' }],
+    ['eventId:one', 'eventId:two'],
     ({ readConcern }) => {
       // A secondary may not yet have what was told before the read, and is told never again.
       expect(readConcern).toEqual({ level: 'snapshot', afterClusterTime: position });

@@ -5,7 +5,7 @@ import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { isOpen } from '../../database/raw-cursor.js';
-import { byScopeKey, scopeKey, type Scope } from '../scope.js';
+import { byScope, type Scope } from '../scope.js';
 import { CachedScope } from './cached-scope.js';
 import { findScopes } from './find-scopes.js';
 import { makeScope, type Unfit } from './make-scope.js';
@@ -46,16 +46,16 @@ export class ScopeLoader implements ChangeListener {
   /**
    * Loads scopes, all of one state.
    * @param keep is called for each scope that fits memory, at once: after an `await` it might lack a change
-   * @returns by the key of each scope, what became of it
+   * @returns what became of each scope
    * @throws Problem when MongoDB can't answer (in time)
    */
   async load(
     scopes: readonly Scope[],
     bounds: LoadBounds,
     keep: (scope: CachedScope) => void,
-  ): Promise<ReadonlyMap<string, Loaded>> {
+  ): Promise<ReadonlyMap<Scope, Loaded>> {
     const commits: Commit[] = [];
-    const loaded = new Map<string, Loaded>();
+    const loaded = new Map<Scope, Loaded>();
     this.loads.add(commits);
     try {
       const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
@@ -65,12 +65,11 @@ export class ScopeLoader implements ChangeListener {
         // Other requests are answered between two scopes: fifty may take a second.
         if (loaded.size > 0) await setImmediate();
         const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
-        const key = scopeKey(scope);
-        const own = documents.get(key) ?? [];
+        const own = documents.get(scope) ?? [];
         const made = isWhole ? makeScope(scope, own, asOf, meanwhile) : 'too large';
         const isFit = made instanceof CachedScope;
         if (isFit) keep(made);
-        loaded.set(key, { count: own.length, unfit: isFit ? undefined : made });
+        loaded.set(scope, { count: own.length, unfit: isFit ? undefined : made });
       }
       return loaded;
     } finally {
@@ -94,7 +93,7 @@ export class ScopeLoader implements ChangeListener {
         asOf: cursor.atClusterTime ?? afterClusterTime,
         // Without a collection there is no time of the snapshot, and nothing to be found.
         missingAt: cursor.atClusterTime ? undefined : operationTime,
-        documents: byScopeKey(documents),
+        documents: byScope(documents),
         isWhole: !isCut && documents.length < command.limit,
       };
     });

@@ -9,7 +9,7 @@ import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
-import { byScopeKey, scopeKey } from '../scope.js';
+import { byScope } from '../scope.js';
 import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
 import { UnsentAnswers } from './unsent-answers.js';
@@ -72,11 +72,11 @@ export class ChangesService {
     const askedAt = performance.now();
     const { scopes, conditions } = question.watch;
     const { position, documents, ageMs } = await this.read(question);
-    const byKey = byScopeKey(documents);
-    checkSizes(scopes, (key) => byKey.get(key)?.length);
+    const found = byScope(documents);
+    checkSizes(scopes, (scope) => found.get(scope)?.length);
     const groups = scopes.map((scope) => {
-      const found = byKey.get(scopeKey(scope)) ?? [];
-      const matching = found.filter((document) => meets(document, conditions));
+      const own = found.get(scope) ?? [];
+      const matching = own.filter((document) => meets(document, conditions));
       return groupOf(scope, matching.map(marketJson));
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };

@@ -1,5 +1,5 @@
 import { ownBuffer } from '../own-buffer.js';
-import type { Scope } from '../scope.js';
+import { filterOf, type Scope } from '../scope.js';
 
 const COMMA = Buffer.from(',');
 
@@ -13,7 +13,7 @@ export function groupOf(
   changed: readonly string[],
   removed?: readonly string[],
 ): Buffer {
-  const id = JSON.stringify(scope).slice(1, -1);
+  const id = JSON.stringify(filterOf(scope)).slice(1, -1);
   const markets = `"changed":[${changed.join(',')}],"removed":${JSON.stringify(removed ?? [])}`;
   return ownBuffer(`{${id},"reset":${removed === undefined},${markets}}`);
 }

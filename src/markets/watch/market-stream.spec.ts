@@ -21,7 +21,7 @@ function aStream() {
   const feed = { position: new Timestamp({ t: 1, i: 1 }), provenAt: momentNow() };
   const begun = feed.provenAt.monotonicMs;
   const context = { times, groups, feed };
-  const watch = new Watch([{ eventId: 'e' }], {});
+  const watch = new Watch(['eventId:e'], {});
   const stream = new MarketStream(
     { watch, response, conflateMs: 0 } as unknown as StreamOptions,
     context as unknown as StreamContext,

@@ -18,7 +18,7 @@ function aStream(conflateMs: number) {
   const response = { writableNeedDrain: false, write: (event: string) => events.push(event) };
   const feed = { position: at(11), provenAt: momentNow() };
   const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
-  const watch = new Watch([{ eventId: 'a' }], {});
+  const watch = new Watch(['eventId:a'], {});
   const context = { feed, groups, observer: { written } } as unknown as StreamContext;
   const options = { response, watch, conflateMs } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
@@ -27,7 +27,7 @@ function aStream(conflateMs: number) {
 }
 
 it('tells once what has changed in an id while its client was slow to read the others', () => {
-  const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
+  const watch = new Watch(['eventId:a', 'eventId:b'], {});
   const written: string[] = [];
   const beyond: string[] = [];
   let text = '';

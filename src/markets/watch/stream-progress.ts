@@ -90,9 +90,9 @@ export class StreamProgress {
     const { feed, groups } = this.context;
     const { watch, since } = this.options;
     this.begunAt ??= feed.position;
-    for (const key of watch.keys.slice(this.idsTold)) {
+    for (const scope of watch.scopes.slice(this.idsTold)) {
       if (this.isBlocked) return;
-      this.writeChanges(groups.groups(watch, since, [key]));
+      this.writeChanges(groups.groups(watch, since, [scope]));
       this.idsTold += 1;
     }
     if (this.isBlocked) return;

@@ -29,21 +29,21 @@ export class WatchGroups {
    * Whether all of a watch is in memory, and of the state that the feed has told. For a moment that is not so when a
    * scope has to be loaded again, or was read with changes that the feed tells only now.
    */
-  hasAll({ keys }: Watch): boolean {
+  hasAll({ scopes }: Watch): boolean {
     const { position } = this.feed;
     if (!position) return false;
-    return keys.every((key) => this.watched.get(key)?.asOf.lessThanOrEqual(position));
+    return scopes.every((scope) => this.watched.get(scope)?.asOf.lessThanOrEqual(position));
   }
 
   /** Whether a watch has grown to more markets than may be watched. */
   isTooLarge({ scopes }: Watch): boolean {
-    return tooMuchData(scopes, (key) => this.watched.get(key)?.length) !== undefined;
+    return tooMuchData(scopes, (scope) => this.watched.get(scope)?.length) !== undefined;
   }
 
-  /** One group for each scope with something new: of all scopes of a watch, or of those that `keys` names. */
-  groups(watch: Watch, since: Timestamp | undefined, keys = watch.keys): Buffer[] {
-    return keys
-      .map((key) => this.watched.get(key))
+  /** One group for each scope with something new: of all scopes of a watch, or of some. */
+  groups(watch: Watch, since: Timestamp | undefined, scopes = watch.scopes): Buffer[] {
+    return scopes
+      .map((scope) => this.watched.get(scope))
       .map((scope) => scope && this.group(scope, watch.conditions, since))
       .filter((group) => group !== undefined);
   }
@@ -71,7 +71,7 @@ export class WatchGroups {
     if (!since || !marketKeys) {
       return scope.group(JSON.stringify(conditions), () => {
         const markets = scope.matching(conditions).map(({ json }) => json);
-        return groupOf(scope.scope, markets);
+        return groupOf(scope.key, markets);
       });
     }
     const changed: string[] = [];
@@ -87,7 +87,7 @@ export class WatchGroups {
       if (removed.delete(textOfKey(key)) && !marketKeys.has(key)) changed.push(json);
     }
     return changed.length + removed.size > 0
-      ? groupOf(scope.scope, changed, [...removed])
+      ? groupOf(scope.key, changed, [...removed])
       : undefined;
   }
 }

@@ -20,7 +20,7 @@ it('loads a scope once at a time, and again when that has failed', async () => {
   });
   load.mockReturnValueOnce(failed);
   const expire = jest.fn();
-  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire };
+  const watched = { missing: [new WatchedScope('eventId:e')], expire };
   const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(9_000);
@@ -33,7 +33,7 @@ it('loads a scope once at a time, and again when that has failed', async () => {
 });
 
 it('loads a scope at once that is lost again, however often its last load had failed', async () => {
-  const scope = new WatchedScope({ eventId: 'e' });
+  const scope = new WatchedScope('eventId:e');
   const load = jest.fn(async () => {
     if (load.mock.calls.length < 6) throw new Problem('database_timeout', 'MongoDB is too slow.');
     scope.bytes = 1;
@@ -60,7 +60,7 @@ it('tries a scope again every four seconds or sooner, however long MongoDB is aw
     triedAt.push(performance.now());
     throw new Problem('database_unavailable', 'MongoDB is away.');
   };
-  const watched = { missing: [new WatchedScope({ eventId: 'e' })], expire: () => undefined };
+  const watched = { missing: [new WatchedScope('eventId:e')], expire: () => undefined };
   const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
 
   await jest.advanceTimersByTimeAsync(120_000);
@@ -72,10 +72,7 @@ it('tries a scope again every four seconds or sooner, however long MongoDB is aw
 });
 
 it('loads a few scopes at a time, however many are missing', async () => {
-  const scopes = Array.from(
-    { length: 50 },
-    (_, index) => new WatchedScope({ eventId: `e${index}` }),
-  );
+  const scopes = Array.from({ length: 50 }, (_, index) => new WatchedScope(`eventId:e${index}`));
   let loading = 0;
   let most = 0;
   const load = jest.fn<ScopeLoader['load']>(async ([scope]) => {
@@ -83,7 +80,7 @@ it('loads a few scopes at a time, however many are missing', async () => {
     most = Math.max(most, loading);
     await new Promise((resolve) => setTimeout(resolve, 100));
     loading -= 1;
-    for (const each of scopes) if (each.scope === scope) each.bytes = 1;
+    for (const each of scopes) if (each.key === scope) each.bytes = 1;
     return new Map();
   });
   const watched = {
@@ -105,7 +102,7 @@ it.each([
 ])(
   'a scope of %i markets, loaded with one that is too large, ends %i streams',
   async (count, ended) => {
-    const scope = new WatchedScope({ eventId: 'e' });
+    const scope = new WatchedScope('eventId:e');
     const end = jest.fn();
     for (const markNew of [() => undefined, () => undefined]) scope.watchers.add({ markNew, end });
     const load = async () => new Map([['eventId:e', { count, unfit: 'too large' as const }]]);

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { READ_BUDGET_MS } from '../../database/bounded-reads.js';
 import { Problem } from '../../http/problem.js';
 import { ScopeLoader, type Loaded } from '../cache/scope-loader.js';
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 import { tooMuchData } from './watch-problems.js';
 import type { WatchedScope } from './watched-scope.js';
 import { WatchedScopes } from './watched-scopes.js';
@@ -24,8 +24,8 @@ const AT_A_TIME = 8;
 @Injectable()
 export class WatchLoader implements OnApplicationShutdown {
   private readonly logger = new Logger(WatchLoader.name);
-  /** By the key of each scope that is being loaded, the load: after a restart many ask for the same at once. */
-  private readonly loads = new Map<string, Promise<ReadonlyMap<string, Loaded>>>();
+  /** For each scope that is being loaded, the load: after a restart many ask for the same at once. */
+  private readonly loads = new Map<Scope, Promise<ReadonlyMap<Scope, Loaded>>>();
   private isReloading = false;
   private readonly timer = setInterval(() => void this.check(), CHECK_EVERY_MS).unref();
 
@@ -36,15 +36,14 @@ export class WatchLoader implements OnApplicationShutdown {
 
   /**
    * Loads those that are not being loaded, and waits for all.
-   * @returns by the key of each scope, what became of it
+   * @returns what became of each scope
    * @throws Problem when MongoDB can't answer (in time)
    */
   async load(scopes: readonly Scope[]) {
-    this.begin(scopes.filter((scope) => !this.loads.has(scopeKey(scope))));
-    const loaded = scopes.map(async (scope) => {
-      const key = scopeKey(scope);
-      return [key, (await this.loads.get(key))?.get(key)] as const;
-    });
+    this.begin(scopes.filter((scope) => !this.loads.has(scope)));
+    const loaded = scopes.map(
+      async (scope) => [scope, (await this.loads.get(scope))?.get(scope)] as const,
+    );
     return new Map(await Promise.all(loaded));
   }
 
@@ -54,13 +53,12 @@ export class WatchLoader implements OnApplicationShutdown {
 
   private begin(scopes: readonly Scope[]): void {
     if (scopes.length === 0) return;
-    const keys = scopes.map(scopeKey);
     const load = this.loader
       .load(scopes, BOUNDS, (made) => this.watched.keep(made))
       .finally(() => {
-        for (const key of keys) this.loads.delete(key);
+        for (const scope of scopes) this.loads.delete(scope);
       });
-    for (const key of keys) this.loads.set(key, load);
+    for (const scope of scopes) this.loads.set(scope, load);
   }
 
   private async check(): Promise<void> {
@@ -79,7 +77,7 @@ export class WatchLoader implements OnApplicationShutdown {
 
   private async reload(missing: WatchedScope): Promise<void> {
     try {
-      const { scope, watchers } = missing;
+      const { key: scope, watchers } = missing;
       const loaded = await this.load([scope]);
       // Its own size counts: a load that others asked for may be too large because of another scope.
       if (tooMuchData([scope], (key) => loaded.get(key)?.count))

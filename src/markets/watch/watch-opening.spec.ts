@@ -2,11 +2,12 @@ import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import type { Unfit } from '../cache/make-scope.js';
+import type { Scope } from '../scope.js';
 import { WatchOpening } from './watch-opening.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
 
-const watch = new Watch([{ eventId: 'a' }, { eventId: 'b' }], {});
+const watch = new Watch(['eventId:a', 'eventId:b'], {});
 
 /** Opens a watch of two scopes, which are in memory as of these times after so many loads. */
 async function open({ loadsNeeded = 0, unfit = 'outdated' as Unfit, times = [1, 1] }) {
@@ -19,10 +20,10 @@ async function open({ loadsNeeded = 0, unfit = 'outdated' as Unfit, times = [1, 
       ['eventId:b', { count: 1, unfit }],
     ]);
   };
-  const asOf = (key: string) => new Timestamp({ t: times[watch.keys.indexOf(key)] ?? 0, i: 1 });
+  const asOf = (key: Scope) => new Timestamp({ t: times[watch.scopes.indexOf(key)] ?? 0, i: 1 });
   const watched = {
     lease: () => undefined,
-    get: (key: string) =>
+    get: (key: Scope) =>
       loads < loadsNeeded ? undefined : ({ length: 1, asOf: asOf(key) } as CachedScope),
     makeRoomFor: () => true,
   };

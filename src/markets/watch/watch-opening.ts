@@ -5,7 +5,6 @@ import { within } from '../../common/within.js';
 import { timeout } from '../../database/read-errors.js';
 import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
-import { scopeKey } from '../scope.js';
 import { HistoryBackfill } from './history-backfill.js';
 import { waitForFeed } from './wait-for-feed.js';
 import { WatchLoader } from './watch-loader.js';
@@ -63,16 +62,16 @@ export class WatchOpening {
     if (!isComparableInMemory) return changesUnavailable('unordered');
     for (let loads = 0; ; loads += 1) {
       this.watched.lease(scopes);
-      const missing = scopes.filter((scope) => !this.watched.get(scopeKey(scope)));
+      const missing = scopes.filter((scope) => !this.watched.get(scope));
       if (missing.length === 0) {
-        checkSizes(scopes, (key) => this.watched.get(key)?.length);
+        checkSizes(scopes, (scope) => this.watched.get(scope)?.length);
         return this.waitForAll(question);
       }
       if (loads === LOADS_MAX) return changesUnavailable('outdated');
       for (let start = 0; start < missing.length; start += SCOPES_PER_LOAD) {
         const load = this.loader.load(missing.slice(start, start + SCOPES_PER_LOAD));
         const loaded = await within(question.readMs, load, timeout);
-        checkSizes(scopes, (key) => loaded.get(key)?.count ?? this.watched.get(key)?.length);
+        checkSizes(scopes, (each) => loaded.get(each)?.count ?? this.watched.get(each)?.length);
         if ([...loaded.values()].some((each) => each?.unfit === 'unordered'))
           return changesUnavailable('unordered');
       }
@@ -82,7 +81,7 @@ export class WatchOpening {
   private async waitForAll(question: WatchQuestion): Promise<Problem | undefined> {
     const { watch } = question;
     if (!this.watched.makeRoomFor(watch)) throw overloaded();
-    const times = watch.keys.flatMap((key) => this.watched.get(key)?.asOf ?? []);
+    const times = watch.scopes.flatMap((scope) => this.watched.get(scope)?.asOf ?? []);
     // A scope that was just read may have changes that the others get when the feed tells them.
     const readAt = times.reduce((one, other) => newest(one, other));
     return waitForFeed(this.feed, readAt, question);

@@ -1,20 +1,20 @@
 import { Problem } from '../../http/problem.js';
 import { WATCH_MARKETS_MAX } from '../cache/find-scopes.js';
 import { SCOPE_MARKETS_MAX } from '../cache/make-scope.js';
-import { fieldOf, scopeKey, type Scope } from '../scope.js';
+import { partsOf, type Scope } from '../scope.js';
 
-/** How many markets a scope has, by its key; undefined while it is not in memory. */
-type SizeOf = (key: string) => number | undefined;
+/** How many markets a scope has; undefined while it is not in memory. */
+type SizeOf = (scope: Scope) => number | undefined;
 
 /** @returns a problem that names the first scope with which there are too many markets, in it or in all */
 export function tooMuchData(scopes: readonly Scope[], sizeOf: SizeOf): Problem | undefined {
   let total = 0;
   for (const scope of scopes) {
-    const size = sizeOf(scopeKey(scope)) ?? 0;
+    const size = sizeOf(scope) ?? 0;
     total += size;
     if (size <= SCOPE_MARKETS_MAX && total <= WATCH_MARKETS_MAX) continue;
-    const name = fieldOf(scope);
-    const id = JSON.stringify(scope[name]);
+    const [name, value] = partsOf(scope);
+    const id = JSON.stringify(value);
     const detail =
       size > SCOPE_MARKETS_MAX
         ? `${id}: has more than ${SCOPE_MARKETS_MAX} markets`

@@ -58,7 +58,7 @@ export class WatchQuery extends MarketFilters {
     const { length } = this.ids;
     // Too many of one name are reported at that name.
     const hasManyOfOne = SCOPE_FIELDS.some(
-      (field) => this.ids.filter((id) => field in id).length > WATCH_IDS_MAX,
+      (field) => this.ids.filter((id) => id.startsWith(`${field}:`)).length > WATCH_IDS_MAX,
     );
     return hasManyOfOne || (length >= 1 && length <= WATCH_IDS_MAX) ? [] : [WRONG_COUNT];
   }

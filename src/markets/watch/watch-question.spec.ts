@@ -3,7 +3,7 @@ import { NO_POSITION } from './cursor.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
 
-const watch = new Watch([{ eventId: 'e' }], {});
+const watch = new Watch(['eventId:e'], {});
 
 it('a cursor without a position is not waited for: nothing goes on from it', () => {
   const cursor = { position: NO_POSITION, watchHash: watch.hash };

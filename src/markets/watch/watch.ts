@@ -3,13 +3,11 @@ import { hash } from 'node:crypto';
 import { isComparable } from '../cache/id-order.js';
 import { conditionsOf, type Conditions } from '../market.filters.js';
 import type { MarketFilters } from '../markets-query.dto.js';
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';
 
 /** What a caller watches: events and fixtures, and which of their markets. */
 export class Watch {
-  /** The keys of its scopes, in the caller's order. */
-  readonly keys: readonly string[];
   readonly conditions: Conditions;
   /** Equal for the same ids, in any order, and the same filters, of the same collection. */
   readonly hash: string;
@@ -18,16 +16,18 @@ export class Watch {
   /** Whether memory can tell what its ids and filters match. */
   readonly isComparableInMemory: boolean;
 
-  /** @param collection its name, with that of its database: a cursor of another collection has another hash */
+  /**
+   * @param scopes in the caller's order
+   * @param collection its name, with that of its database: a cursor of another collection has another hash
+   */
   constructor(
     readonly scopes: readonly Scope[],
     filters: MarketFilters,
     collection = '',
   ) {
-    this.keys = scopes.map(scopeKey);
     this.conditions = conditionsOf(filters);
-    const text = JSON.stringify([this.keys, this.conditions]);
-    this.hash = digest(JSON.stringify([this.keys.toSorted(), this.conditions, collection]));
+    const text = JSON.stringify([scopes, this.conditions]);
+    this.hash = digest(JSON.stringify([scopes.toSorted(), this.conditions, collection]));
     this.orderedHash = digest(text);
     this.isComparableInMemory = isComparable(text);
   }

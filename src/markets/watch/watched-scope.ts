@@ -1,4 +1,4 @@
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 
 /** A stream, as far as its scopes know it. */
 export interface ScopeWatcher {
@@ -10,7 +10,6 @@ export interface ScopeWatcher {
 
 /** A scope that is streamed, or was asked for a short time ago. */
 export class WatchedScope {
-  readonly key = scopeKey(this.scope);
   readonly watchers = new Set<ScopeWatcher>();
   /** What it takes in memory; 0 while it has to be loaded (again). */
   bytes = 0;
@@ -19,7 +18,7 @@ export class WatchedScope {
   retryAt = 0;
   retryMs = 0;
 
-  constructor(readonly scope: Scope) {}
+  constructor(readonly key: Scope) {}
 
   markNew(): void {
     for (const watcher of this.watchers) watcher.markNew();

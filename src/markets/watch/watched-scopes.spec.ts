@@ -22,21 +22,21 @@ function nothingWatched(config: Partial<Config> = {}) {
 it('keeps no scope that nobody wants any more when it has been loaded', () => {
   const { live, watched } = nothingWatched();
   const [wanted, unwanted] = ['a', 'b'].map(
-    (eventId) => new CachedScope({ eventId }, position, []),
+    (eventId) => new CachedScope(`eventId:${eventId}`, position, []),
   ) as [CachedScope, CachedScope];
-  watched.lease([wanted.scope]);
+  watched.lease([wanted.key]);
   for (const scope of [wanted, unwanted]) watched.keep(scope);
   expect([live.get(wanted.key), live.get(unwanted.key)]).toEqual([wanted, undefined]);
 });
 
 it('keeps for another minute what is asked for again', () => {
   const { watched } = nothingWatched();
-  const scope = new CachedScope({ eventId: 'a' }, position, []);
+  const scope = new CachedScope('eventId:a', position, []);
   const begun = performance.now();
   const now = jest.spyOn(performance, 'now');
   for (const afterMs of [0, 50_000]) {
     now.mockReturnValue(begun + afterMs);
-    watched.lease([scope.scope]);
+    watched.lease([scope.key]);
     watched.keep(scope);
   }
   now.mockRestore();
@@ -47,7 +47,7 @@ it('keeps for another minute what is asked for again', () => {
 it('tells those who watch a scope when it is in memory again, for it may have grown meanwhile', () => {
   const { watched } = nothingWatched();
   const watcher = { markNew: jest.fn(), end: () => undefined };
-  const watch = new Watch([{ eventId: 'a' }], {});
+  const watch = new Watch(['eventId:a'], {});
   watched.watch(watcher, watch);
   for (const scope of watch.scopes) watched.keep(new CachedScope(scope, position, []));
   expect(watcher.markNew).toHaveBeenCalledTimes(1);
@@ -60,7 +60,7 @@ it('is all there only once the feed has told what was read: else it would be of 
   const history = new ChangeHistory();
   const watched = new WatchedScopes(new LiveScopes(feed, history), new Config());
   const groups = new WatchGroups(watched, feed, history);
-  const watch = new Watch([{ eventId: 'a' }], {});
+  const watch = new Watch(['eventId:a'], {});
   watched.lease(watch.scopes);
   for (const scope of watch.scopes) watched.keep(new CachedScope(scope, read as Timestamp, []));
   expect(groups.hasAll(watch)).toBe(false);
@@ -76,8 +76,8 @@ it.each([4, 256])(
     const before = process.memoryUsage().heapUsed;
     for (let number = 0; number < 10_000; number += 1) {
       const eventId = Buffer.from(String(number).padStart(length, 'x')).toString();
-      watched.lease([{ eventId }]);
-      watched.keep(new CachedScope({ eventId }, new Timestamp({ t: 1, i: number }), []));
+      watched.lease([`eventId:${eventId}`]);
+      watched.keep(new CachedScope(`eventId:${eventId}`, new Timestamp({ t: 1, i: number }), []));
     }
     watched.expire(0);
     collectGarbage();
@@ -88,9 +88,9 @@ it.each([4, 256])(
 it('makes room without looking at all that is watched', () => {
   const { live, watched } = nothingWatched({ watchMaxMb: 1 });
   const ask = (eventId: string) => {
-    const watch = new Watch([{ eventId }], {});
+    const watch = new Watch([`eventId:${eventId}`], {});
     watched.lease(watch.scopes);
-    watched.keep(new CachedScope({ eventId }, position, []));
+    watched.keep(new CachedScope(`eventId:${eventId}`, position, []));
     const isHeld = watched.makeRoomFor(watch);
     watched.get(`eventId:${eventId}`)?.group('{}', () => Buffer.alloc(0));
     return isHeld;
@@ -105,7 +105,7 @@ it('makes room without looking at all that is watched', () => {
 
 it('drops those answers first whose event was asked for the longest time ago', () => {
   const { watched } = nothingWatched({ watchMaxMb: 1 });
-  const scopes = ['a', 'b'].map((eventId) => ({ eventId }));
+  const scopes = ['eventId:a', 'eventId:b'] as const;
   watched.lease(scopes);
   for (const scope of scopes) {
     const loaded = new CachedScope(scope, position, []);
@@ -114,16 +114,16 @@ it('drops those answers first whose event was asked for the longest time ago', (
   }
   watched.lease(scopes.slice(0, 1));
   watched.expire(0);
-  const kept = scopes.map(({ eventId }) => watched.get(`eventId:${eventId}`)?.hasAnswers);
+  const kept = scopes.map((scope) => watched.get(scope)?.hasAnswers);
   expect(kept).toEqual([true, false]);
 });
 
 it('weighs nothing any more of what it has dropped, answers or not', () => {
   const { watched } = nothingWatched({ watchMaxMb: 1 });
   const keep = (eventId: string) => {
-    const loaded = new CachedScope({ eventId }, position, []);
+    const loaded = new CachedScope(`eventId:${eventId}`, position, []);
     loaded.group('{}', () => Buffer.alloc(600 * 1024));
-    watched.lease([loaded.scope]);
+    watched.lease([loaded.key]);
     watched.keep(loaded);
     return loaded;
   };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../../config.js';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { LiveScopes, type ScopeOwner } from '../cache/live-scopes.js';
-import { scopeKey, type Scope } from '../scope.js';
+import type { Scope } from '../scope.js';
 import type { Watch } from './watch.js';
 import { WatchedScope, type ScopeWatcher } from './watched-scope.js';
 
@@ -12,7 +12,7 @@ const LEASE_MS = 60_000;
 /** The scopes that callers watch: held outside CACHE_MAX_MB, up to WATCH_MAX_MB. */
 @Injectable()
 export class WatchedScopes implements ScopeOwner {
-  private readonly watched = new Map<string, WatchedScope>();
+  private readonly watched = new Map<Scope, WatchedScope>();
   /** Those that had answers when they were last weighed: only these are gone through when answers are dropped. */
   private readonly withAnswers = new Set<WatchedScope>();
   private readonly bytesMax: number;
@@ -33,19 +33,18 @@ export class WatchedScopes implements ScopeOwner {
     );
   }
 
-  get(key: string): CachedScope | undefined {
-    return this.watched.has(key) ? this.live.get(key) : undefined;
+  get(scope: Scope): CachedScope | undefined {
+    return this.watched.has(scope) ? this.live.get(scope) : undefined;
   }
 
   /** Notes that scopes are asked for: they are kept for a while, and others are dropped first where room is short. */
   lease(scopes: readonly Scope[]): WatchedScope[] {
     const leasedUntil = performance.now() + LEASE_MS;
     return scopes.map((scope) => {
-      const key = scopeKey(scope);
-      const watched = this.watched.get(key) ?? new WatchedScope(scope);
+      const watched = this.watched.get(scope) ?? new WatchedScope(scope);
       watched.leasedUntil = leasedUntil;
-      this.watched.delete(key);
-      this.watched.set(key, watched);
+      this.watched.delete(scope);
+      this.watched.set(scope, watched);
       this.withAnswers.delete(watched);
       this.weigh(watched);
       return watched;
@@ -56,8 +55,8 @@ export class WatchedScopes implements ScopeOwner {
     for (const { watchers } of this.lease(scopes)) watchers.add(watcher);
   }
 
-  unwatch(watcher: ScopeWatcher, { keys }: Watch): void {
-    for (const key of keys) this.watched.get(key)?.watchers.delete(watcher);
+  unwatch(watcher: ScopeWatcher, { scopes }: Watch): void {
+    for (const scope of scopes) this.watched.get(scope)?.watchers.delete(watcher);
   }
 
   /** Takes a scope that was loaded, unless nobody wants it any more. */
@@ -88,8 +87,8 @@ export class WatchedScopes implements ScopeOwner {
   }
 
   /** Makes room. @returns whether there is enough then, and all of a watch is still here */
-  makeRoomFor({ keys }: Watch): boolean {
-    return this.makeRoom() && keys.every((key) => this.get(key) !== undefined);
+  makeRoomFor({ scopes }: Watch): boolean {
+    return this.makeRoom() && scopes.every((scope) => this.get(scope) !== undefined);
   }
 
   /** Drops scopes whose lease has ended. */
