@@ -349,6 +349,16 @@ describe('checking a key', () => {
     expect(queries).toBe(1);
   });
 
+  it('lets a good one in that is asked for while another is read', async () => {
+    const [first, second] = [await newKey(), await newKey()];
+    const verifier = service.app.get(KeyVerifier);
+    const asked = lookedUp(first);
+    const read = verifier.check(first);
+    await asked;
+    expect(await verifier.check(second)).toMatchObject({ id: keyIdOf(second) });
+    expect(await read).toMatchObject({ id: keyIdOf(first) });
+  });
+
   it('asks MongoDB once about an unknown one', async () => {
     const key = generateKey();
     stopClocks();
