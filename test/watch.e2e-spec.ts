@@ -999,6 +999,28 @@ it('a stream goes on when the first attempt to load its markets again fails', as
   }
 });
 
+it('a stream is told what was written when the feed had failed, and could not go on where it was', async () => {
+  const mongod = await TestMongod.start();
+  const own = await createTestApp({ mongodbUri: mongod.uri });
+  const collection = own.database.db.collection('markets');
+  try {
+    await collection.insertOne(aMarket({ eventId: 'e' }) as never);
+    const stream = await open('eventId=e', {}, own.key, own);
+    await stream.named('current');
+    // What reads the past could meet the failure in place of the feed.
+    await Promise.all(own.app.get(HistoryBackfill).steps);
+    const HISTORY_LOST = 286;
+    const failing = { failCommands: ['getMore'], errorCode: HISTORY_LOST };
+    await setFailCommand(mongod, { times: 1 }, failing);
+    await until(() => own.app.get(ChangeFeed).ageMs === Infinity);
+    await collection.updateOne({ eventId: 'e' }, { $set: { name: 'meanwhile' } });
+    expect((await stream.event(tells('meanwhile'))).event).toBe('changes');
+  } finally {
+    await own.close();
+    await mongod.stop();
+  }
+});
+
 it('a stream ends when there are too many markets after its collection was made anew', async () => {
   const own = await createTestApp();
   const { db } = own.database;
