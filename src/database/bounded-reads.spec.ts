@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { expect, it, jest } from '@jest/globals';
-import { MongoServerError, Timestamp, type Db, type MongoClient } from 'mongodb';
+import { MongoServerError, Timestamp, type Db, type Document, type MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BoundedReads, READ_BUDGET_MS } from './bounded-reads.js';
@@ -42,10 +42,10 @@ function readsOf(...types: ServerType[]) {
     work(session),
   );
   const client = { withSession };
-  const sent: AbortSignal[] = [];
+  const sent: { readonly command: Document; readonly signal: AbortSignal }[] = [];
   /** Is never answered. */
-  const command = (_command: object, { signal }: { signal: AbortSignal }) => {
-    sent.push(signal);
+  const command = (asked: Document, { signal }: { signal: AbortSignal }) => {
+    sent.push({ command: asked, signal });
     return new Promise(() => undefined);
   };
   const db = { client, command } as unknown as Db;
@@ -120,7 +120,7 @@ it('asks secondaries when a primary that is lost leaves a read without an answer
     return attempt.command({ find: 'markets' });
   });
   await expect(read).resolves.toBe('answer');
-  expect(sent.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(sent.map(({ signal }) => signal.aborted)).toEqual([true]);
 });
 
 it('takes the answer of a primary that was lost on the way, where no secondary may answer', async () => {
@@ -159,6 +159,22 @@ it('lets nobody wait for a slot while those who have one wait for a server', asy
     (read) => (read as PromiseRejectedResult).reason.code,
   );
   expect(new Set(codes)).toEqual(new Set(['database_unavailable']));
+});
+
+it('takes the wait for a slot off the time of a read, which is promised from the request on', async () => {
+  const { reads, sent } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  let free: (() => void) | undefined;
+  const taken = new Promise<void>((resolve) => (free = resolve));
+  const { maxPoolSize } = DRIVER_OPTIONS;
+  for (let slot = 0; slot < maxPoolSize; slot += 1) void reads.run(900, () => taken);
+  const read = reads.run(900, async (attempt: ReadAttempt) => {
+    void attempt.command({ find: 'markets' });
+  });
+  await delay(100);
+  free?.();
+  await read;
+  // MongoDB is to give up 150 ms before the end.
+  expect(sent[0]?.command['maxTimeMS']).toBeLessThan(700);
 });
 
 it('tries again while the driver offers broken connections', async () => {
