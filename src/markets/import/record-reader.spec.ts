@@ -56,6 +56,11 @@ describe('readRecords', () => {
     await expect(read('[1,\n,2,]')).resolves.toEqual({ records: ['1: 1', '2: ', '2: 2', '2: '] });
   });
 
+  it('knows the line of an element that follows a text with a line break in it', async () => {
+    const records = ['1: {"a":"x\ny"}', '3: {"b":2}'];
+    await expect(read('[{"a":"x\ny"},\n{"b":2}]')).resolves.toEqual({ records });
+  });
+
   it('lets an element with a bracket too many spoil no other', async () => {
     const records = ['1: {"a":1}}', '1: {"b":2}'];
     await expect(read('[{"a":1}},{"b":2}]')).resolves.toEqual({ records });
