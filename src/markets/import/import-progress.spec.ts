@@ -59,6 +59,17 @@ it.each([
   expect(written.text).toMatch(shown);
 });
 
+it('shows on a terminal how many records were read in the last second, not in all', () => {
+  const written = onTerminal();
+  const progress = new ImportProgress(0, async () => undefined);
+  progress.update(1_000_000, 100);
+  jest.advanceTimersByTime(1_500);
+  progress.update(2_000_000, 150);
+  jest.advanceTimersByTime(1_000);
+  progress.stop();
+  expect(written.text).toMatch(/150 records, 50\/s/);
+});
+
 it('gives a terminal its cursor back where the process ends at once', () => {
   const written = onTerminal();
   const progress = new ImportProgress(0, async () => undefined);
