@@ -349,16 +349,18 @@ describe('markets import', () => {
         price: 1,
       }));
       const forbidden = aRecord({ name: 'Forbidden' });
-      const input = ndjson(forbidden, forbidden, aRecord({ runners }), aRecord());
+      const large = aRecord({ runners });
+      const small = { ...large, runners: [] };
+      const input = ndjson(forbidden, forbidden, small, large, aRecord());
       const { code, report, stderr } = await importInProcess(other, ['-'], input);
       expect({ code, report }).toEqual({
         code: 1,
-        report: counts({ read: 4, inserted: 1, rejected: 3 }),
+        report: counts({ read: 5, inserted: 1, rejected: 4 }),
       });
       for (const line of [1, 2]) {
         expect(stderr).toContain(`-:${line}: MongoDB refuses it: Document failed validation\n`);
       }
-      expect(stderr).toContain('-:3: makes a write above the 16 MiB of MongoDB\n');
+      expect(stderr).toContain('-:4: makes a write above the 16 MiB of MongoDB\n');
     } finally {
       await otherClient.db().dropDatabase();
       await otherClient.close();
