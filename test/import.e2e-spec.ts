@@ -883,8 +883,11 @@ describe('markets import', () => {
     const ended = resultOf(child);
     const records = [aRecord(), aRecord(), aRecord()];
     for (const record of records) {
+      const before = Date.now();
       child.stdin.write(`${JSON.stringify(record)}\n`);
       await until(async () => (await storedMarkets(record)).length === 1);
+      const [stored] = await storedMarkets(record);
+      expect(stored?.['updatedAt'].getTime()).toBeGreaterThanOrEqual(before);
     }
     // In one piece with a whole record, so that both have been read when that is told.
     child.stdin.write('{}\n{"provider":"unfinis');
