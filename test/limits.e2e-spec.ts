@@ -613,9 +613,14 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     }
   });
 
-  it('counts nothing in another database, where Redis lacks that of the URL', async () => {
-    const alone = await createTestApp({ redisUrl: `${redis.url}/99` });
+  it.each([
+    ['Redis lacks that of the URL', 'DB index is out of range', '+@all', 99],
+    ['its user may not select that of the URL', "permissions to run the 'select'", '-select', 1],
+  ])('counts nothing in another database, where %s', async (_why, reason, rights, database) => {
     const client = new Redis(redis.url);
+    await client.call('acl', 'setuser', 'caller', 'reset', 'on', '>pass', '~*', '+@all', rights);
+    const redisUrl = `redis://caller:pass@${new URL(redis.url).host}/${database}`;
+    const alone = await createTestApp({ redisUrl });
     try {
       const key = await newKey(1_000, alone);
       // More than one connection is made meanwhile.
@@ -623,7 +628,7 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       while (performance.now() < end) await ask(key, FIXTURE, {}, alone);
       expect(await client.keys(`*${keyIdOf(key)}`)).toEqual([]);
       expect(alone.logged.join('').match(/Redis is .*/g)).toEqual([
-        expect.stringContaining('DB index is out of range'),
+        expect.stringContaining(reason),
       ]);
     } finally {
       await client.quit();

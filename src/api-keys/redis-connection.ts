@@ -34,8 +34,8 @@ export class RedisConnection {
     });
     this.redis.on('error', (error: Error) => {
       this.note(error);
-      // The client would go on in another database than the URL names.
-      if (error.message.includes('DB index is out of range')) this.redis.disconnect(true);
+      // Where the database of the URL could not be selected in time, the client would go on in another.
+      if (this.redis.status === 'connect') this.redis.disconnect(true);
     });
     this.redis.on('close', () => (this.isLeaving = false));
   }
