@@ -1,7 +1,7 @@
 import { BSON, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import { groupBy } from '../../common/group-by.js';
 import { printable } from '../../common/text.js';
 import type { ImportEntry } from './batch-writer.js';
-import { groupBy } from '../../common/group-by.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';

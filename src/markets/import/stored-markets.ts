@@ -1,8 +1,8 @@
 import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import { groupBy } from '../../common/group-by.js';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { MARKET_PROJECTION } from '../market-view.js';
-import { groupBy } from '../../common/group-by.js';
 import { contentFields, identityKey, type MarketPlan } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
 
