@@ -355,12 +355,15 @@ describe('markets import', () => {
       const { code, report, stderr } = await importInProcess(other, ['-'], input);
       expect({ code, report }).toEqual({
         code: 1,
-        report: counts({ read: 5, inserted: 1, rejected: 4 }),
+        report: counts({ read: 5, inserted: 2, rejected: 3 }),
       });
       for (const line of [1, 2]) {
         expect(stderr).toContain(`-:${line}: MongoDB refuses it: Document failed validation\n`);
       }
       expect(stderr).toContain('-:4: makes a write above the 16 MiB of MongoDB\n');
+      expect(stderr).not.toContain('-:3:');
+      const { report: ofLarge } = await importInProcess(other, ['-'], ndjson(large));
+      expect(ofLarge).toEqual(counts({ read: 1, rejected: 1 }));
     } finally {
       await otherClient.db().dropDatabase();
       await otherClient.close();

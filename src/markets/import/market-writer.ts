@@ -29,7 +29,7 @@ export class BatchTally {
     this.counts.unchanged += records - inserted - updated - earlier;
   }
 
-  refuse({ entries }: MarketWrite, reason: string): void {
+  refuse(entries: readonly ImportEntry[], reason: string): void {
     for (const entry of entries) this.refused.push({ entry, reason });
   }
 }
@@ -54,15 +54,15 @@ export class MarketWriter {
       this.markets,
       batch.map(({ record }) => record),
     );
+    const fitting = batch.filter((entry) => !isTooLarge(entry));
+    if (fitting.length < batch.length) tally.refuse(batch.filter(isTooLarge), TOO_LARGE);
     const now = new Date();
-    for (const [key, entries] of groupBy(batch, ({ record }) => identityKey(record))) {
+    for (const [key, entries] of groupBy(fitting, ({ record }) => identityKey(record))) {
       const before = stored.get(key);
       const records = entries.map(({ record }) => record);
       const plan = planMarket(records, before, now);
-      const market = plan && { entries, ...plan };
-      if (!market) tally.counts.unchanged += entries.length;
-      else if (isTooLarge(market)) tally.refuse(market, TOO_LARGE);
-      else (before ? known : missing).push(market);
+      if (plan) (before ? known : missing).push({ entries, ...plan });
+      else tally.counts.unchanged += entries.length;
     }
     if (this.dryRun) {
       tally.count(missing, missing.length, 0);
@@ -72,7 +72,7 @@ export class MarketWriter {
     // Somebody else may have inserted what is refused here.
     await this.send(missing, insertOf, tally, (market) => known.push(market));
     await this.send(known, upsertOf, tally, (market, reason) => {
-      tally.refuse(market, `MongoDB refuses it: ${printable(reason)}`);
+      tally.refuse(market.entries, `MongoDB refuses it: ${printable(reason)}`);
     });
     return tally;
   }
@@ -96,7 +96,8 @@ export class MarketWriter {
   }
 }
 
-function isTooLarge(market: MarketWrite): boolean {
-  if (market.entries.every(({ bytes }) => bytes < MEASURED_FROM_BYTES)) return false;
-  return BSON.calculateObjectSize(upsertOf(market)) >= DOCUMENT_BYTES_MAX;
+function isTooLarge({ bytes, record }: ImportEntry): boolean {
+  if (bytes < MEASURED_FROM_BYTES) return false;
+  const plan = planMarket([record], undefined, new Date());
+  return plan !== undefined && BSON.calculateObjectSize(upsertOf(plan)) >= DOCUMENT_BYTES_MAX;
 }
