@@ -11,6 +11,7 @@ import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
+import { isTooLarge } from './stored-markets.js';
 
 /** So long after a write began, the user is told that it waits for a majority of the members. Milliseconds. */
 const SLOW_AFTER_MS = 5_000;
@@ -78,7 +79,12 @@ export class MarketImport {
     if (fault) return this.reject({ file, line }, [{ field: '', reason: fault }]);
     const { record, faults } = checkRecord(value);
     if (faults) return this.reject({ file, line }, faults);
-    await this.writer.add({ file, line, bytes: bytes?.length ?? 0, record });
+    const size = bytes?.length ?? 0;
+    if (isTooLarge(record, size)) {
+      const reason = 'makes a write above the 16 MiB of MongoDB';
+      return this.reject({ file, line }, [{ field: '', reason }]);
+    }
+    await this.writer.add({ file, line, bytes: size, record });
   }
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {

@@ -1,14 +1,9 @@
-import { BSON, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection } from 'mongodb';
 import { groupBy } from '../../common/group-by.js';
 import { printable } from '../../common/text.js';
 import type { ImportEntry } from './batch-writer.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
-import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
-
-/** BSON takes at most twice the bytes of JSON, so that a shorter record makes no write that is too large. */
-const MEASURED_FROM_BYTES = DOCUMENT_BYTES_MAX / 4;
-const TOO_LARGE = 'makes a write above the 16 MiB of MongoDB';
 
 /** The records of one market in a batch, of which the last is written. */
 interface MarketWrite extends MarketPlan {
@@ -29,7 +24,7 @@ export class BatchTally {
     this.counts.unchanged += records - inserted - updated - earlier;
   }
 
-  refuse(entries: readonly ImportEntry[], reason: string): void {
+  refuse({ entries }: MarketWrite, reason: string): void {
     for (const entry of entries) this.refused.push({ entry, reason });
   }
 }
@@ -54,10 +49,8 @@ export class MarketWriter {
       this.markets,
       batch.map(({ record }) => record),
     );
-    const fitting = batch.filter((entry) => !isTooLarge(entry));
-    if (fitting.length < batch.length) tally.refuse(batch.filter(isTooLarge), TOO_LARGE);
     const now = new Date();
-    for (const [key, entries] of groupBy(fitting, ({ record }) => identityKey(record))) {
+    for (const [key, entries] of groupBy(batch, ({ record }) => identityKey(record))) {
       const before = stored.get(key);
       const records = entries.map(({ record }) => record);
       const plan = planMarket(records, before, now);
@@ -72,7 +65,7 @@ export class MarketWriter {
     // Somebody else may have inserted what is refused here.
     await this.send(missing, insertOf, tally, (market) => known.push(market));
     await this.send(known, upsertOf, tally, (market, reason) => {
-      tally.refuse(market.entries, `MongoDB refuses it: ${printable(reason)}`);
+      tally.refuse(market, `MongoDB refuses it: ${printable(reason)}`);
     });
     return tally;
   }
@@ -94,10 +87,4 @@ export class MarketWriter {
     });
     tally.count(written, result.insertedCount + result.upsertedCount, result.modifiedCount);
   }
-}
-
-function isTooLarge({ bytes, record }: ImportEntry): boolean {
-  if (bytes < MEASURED_FROM_BYTES) return false;
-  const plan = planMarket([record], undefined, new Date());
-  return plan !== undefined && BSON.calculateObjectSize(upsertOf(plan)) >= DOCUMENT_BYTES_MAX;
 }

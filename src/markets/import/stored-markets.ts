@@ -1,10 +1,14 @@
-import { MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import { BSON, MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import { groupBy } from '../../common/group-by.js';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { MARKET_PROJECTION } from '../market-view.js';
-import { contentFields, identityKey, type MarketPlan } from './market-plan.js';
+import { contentFields, identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import type { Fields, MarketRecord } from './market-record.js';
+import { DOCUMENT_BYTES_MAX } from './raw-record.js';
+
+/** BSON takes at most twice the bytes of JSON, so that a shorter record makes no write that is too large. */
+const MEASURED_FROM_BYTES = DOCUMENT_BYTES_MAX / 4;
 
 /** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
 export async function findStored(
@@ -67,4 +71,11 @@ export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOpe
     if ([error.writeErrors].flat().length === 0) throw error;
     return error.result;
   });
+}
+
+/** Whether the write of a record is larger than MongoDB takes. @param bytes of its JSON */
+export function isTooLarge(record: MarketRecord, bytes: number): boolean {
+  if (bytes < MEASURED_FROM_BYTES) return false;
+  const plan = planMarket([record], undefined, new Date());
+  return plan !== undefined && BSON.calculateObjectSize(upsertOf(plan)) >= DOCUMENT_BYTES_MAX;
 }
