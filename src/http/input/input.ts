@@ -14,8 +14,7 @@ interface MayHaveFaults {
   faults?(): readonly RequestFault[];
 }
 
-/** What documents a parameter, by where it is. The document shows them in this order. */
-const DOCUMENT = Object.entries({ path: ApiParam, query: ApiQuery, header: ApiHeader });
+const DOCUMENT = { path: ApiParam, query: ApiQuery, header: ApiHeader };
 
 const fromRequest = createParamDecorator((type: InputClass, context: ExecutionContext) =>
   inputOf(context.switchToHttp().getRequest<ApiRequest>(), type),
@@ -28,11 +27,12 @@ export function Input(): ParameterDecorator {
     const type = types[index] as InputClass;
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
     const defaults: Record<string, unknown> = { ...new type() };
-    for (const [where, document] of DOCUMENT) {
-      for (const parameter of listParameters(type).filter((each) => each.in === where)) {
-        const options = documentation(parameter, defaults[parameter.name]);
-        document(options)(target, key, descriptor);
-      }
+    const parameters = listParameters(type);
+    // In the document that of the path comes first.
+    const inPath = parameters.filter((each) => each.in === 'path');
+    for (const parameter of new Set([...inPath, ...parameters])) {
+      const options = documentation(parameter, defaults[parameter.name]);
+      DOCUMENT[parameter.in](options)(target, key, descriptor);
     }
     fromRequest(type)(target, key, index);
   };

@@ -9,7 +9,7 @@ import { keyOfId } from './id-order.js';
 export class MarketChange {
   readonly marketKey = keyOfId(this.change.id);
   /** The scopes that the market is in now, as far as the change tells. */
-  readonly scopes = keysAfter(this.change);
+  readonly scopes = scopesAfter(this.change);
   /** The scopes that the market was in before; undefined where nobody knows. */
   readonly scopesBefore = this.change.before && scopesOf(this.change.before);
   /** Whether it may concern any scope, since it does not tell which. */
@@ -40,7 +40,7 @@ export class MarketChange {
   }
 }
 
-function keysAfter(change: DocumentChange): readonly Scope[] {
+function scopesAfter(change: DocumentChange): readonly Scope[] {
   if (change.kind === 'stored') return scopesOf(change.document);
   return change.kind === 'altered' ? scopesOf(change.fields) : [];
 }
