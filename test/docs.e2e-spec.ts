@@ -58,7 +58,7 @@ describe('GET /openapi.json', () => {
           type: 'integer',
           format: 'int64',
           minimum: 1,
-          maximum: Number.MAX_SAFE_INTEGER,
+          maximum: 9007199254740991,
           default: 1,
         },
       },
