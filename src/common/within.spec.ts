@@ -23,3 +23,10 @@ it('waits no longer than it may', async () => {
   setImmediate(() => jest.advanceTimersByTime(1_000));
   await expect(within(1_000, new Promise(() => undefined), tooLate)).rejects.toThrow('too late');
 });
+
+it('sets no timer in the past, of which newer versions of Node warn', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
+  setImmediate(() => jest.advanceTimersByTime(1));
+  await expect(within(-1, new Promise(() => undefined), tooLate)).rejects.toThrow('too late');
+  expect(timers).toHaveBeenCalledWith(expect.anything(), 0);
+});

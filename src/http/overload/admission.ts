@@ -72,6 +72,7 @@ export class Admission {
     const late = this.queue.slice(0, queueMin).filter(([{ startedAt }]) => startedAt <= lateBefore);
     for (const waiting of this.queue.splice(0, late.length)) this.refuse(...waiting);
     const [first] = this.queue;
-    this.deadline = first && setTimeout(this.refuseLate, first[0].startedAt - lateBefore).unref();
+    const firstLateIn = first && Math.max(0, first[0].startedAt - lateBefore);
+    this.deadline = first && setTimeout(this.refuseLate, firstLateIn).unref();
   };
 }
