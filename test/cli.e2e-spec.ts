@@ -538,4 +538,28 @@ describe('db status', () => {
     },
     LONG,
   );
+
+  it(
+    'says why a MongoDB that still acts as version 5 tells no changes',
+    async () => {
+      const mongod = await TestMongod.start();
+      try {
+        const command = { setFeatureCompatibilityVersion: '5.0' };
+        // Newer ones refuse to act as version 5: their change feed is on.
+        const isOld = await onMember(mongod, 0, (member) =>
+          member
+            .db('admin')
+            .command(command)
+            .then(Boolean, () => false),
+        );
+        const env = { MONGODB_URI: mongod.uri };
+        const status = JSON.parse((await runCli(['db', 'status', '--json'], { env })).stdout);
+        const why = { on: false, reason: expect.stringContaining('whenAvailable') };
+        expect(status.changeFeed).toEqual(isOld ? why : { on: true });
+      } finally {
+        await mongod.stop();
+      }
+    },
+    LONG,
+  );
 });

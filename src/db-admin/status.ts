@@ -1,5 +1,6 @@
 import { MongoServerError, type Db } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { changeBatches } from '../change-feed/change-stream.js';
 import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
@@ -57,10 +58,13 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
   return { collection, name, present: await visible(hasIndex(db, wanted)) };
 }
 
-/** Follows changes of markets for a moment: only that shows whether both topology and privileges allow it. */
+/** Follows changes of markets for a moment: only that shows whether topology, privileges and version allow it. */
 async function changeFeedStatus(db: Db) {
   let newest: NewestInOplog | null = null;
   try {
+    const batches = changeBatches(db, { collections: [MARKETS], start: {} });
+    await batches.next();
+    await batches.return(undefined);
     newest = await newestChange(db, MARKETS);
     await refuseMongos(db);
     await requirePlainCollections(COLLECTIONS, db);
