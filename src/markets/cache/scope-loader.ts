@@ -62,7 +62,7 @@ export class ScopeLoader implements ChangeListener {
       // The collection may have been dropped since `asOf`: at `missingAt` the feed has told that.
       const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
       for (const scope of scopes) {
-        // Other requests are answered between two scopes: fifty may take a second.
+        // Other requests are answered between two scopes, each of which may be large.
         if (loaded.size > 0) await setImmediate();
         const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
         const own = documents.get(scope) ?? [];
