@@ -1,6 +1,7 @@
 import { MongoClient, type Collection, type Db } from 'mongodb';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { databaseName } from '../../src/database/driver-options.js';
+import { MarketSchema } from '../../src/markets/market.schema.js';
 import { keyRecord } from '../../test/factories.js';
 import { TestMongod } from '../../test/mongo.js';
 import { startServer, type ServerProcess } from '../../test/server-process.js';
@@ -23,8 +24,6 @@ export interface IssuedKey {
   readonly id: string;
   readonly key: string;
 }
-
-const INDEXES = 4; // with _id's
 
 /** More than any measurement opens. */
 const STREAMS = 1_000_000;
@@ -108,7 +107,8 @@ export class Stage {
   /** The service makes collections and indexes, as it does at its first start; then come the markets. */
   private async fill(say: (line: string) => void): Promise<void> {
     await this.start(1);
-    await until(async () => (await this.collection.indexes().catch(() => [])).length === INDEXES);
+    const wanted = MarketSchema.indexes().length + 1; // with _id's
+    await until(async () => (await this.collection.indexes().catch(() => [])).length === wanted);
     await this.stopInstances();
     await seed(this.collection, this.markets, (inserted) => say(`${inserted} markets are in`));
     // Without this the checkpoint of all that would fall into the first measurement.
