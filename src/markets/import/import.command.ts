@@ -12,9 +12,9 @@ one on which it starts. Good records are in even when others are rejected. A run
 run again. A dry run compares each record with what is stored: a new market that comes again may be counted
 as inserted again.
 
-With --follow each record is stored as soon as it comes. While MongoDB is away nothing more is read, until it
-is back. SIGTERM ends it: what was read is stored, except a line that has not come to its end. If MongoDB is
-away then, some two seconds are left for it to come back.`;
+With --follow each record is stored as soon as it comes. While MongoDB is away it soon reads nothing more,
+until MongoDB is back. SIGTERM ends it: what was read is stored, except a line that has not come to its end. If
+MongoDB is away then, some two seconds are left for it to come back.`;
 
 /** `markets import` */
 export function addImportCommand(program: Command, run: RunCommand): void {
