@@ -40,7 +40,7 @@ export class Metrics {
   );
   readonly shed = this.counter(
     'http_requests_shed_total',
-    'Requests answered 503 `overloaded`: the service had too much to do.',
+    'Requests answered 503 `overloaded`, but for streams with a good key: the service had too much to do.',
   );
   readonly cacheHits = this.counter('markets_cache_hits_total', 'Look-ups answered from memory.');
   readonly cacheMisses = this.counter(
