@@ -5,7 +5,7 @@ import { DATA_HEADER_LIST, headerList, type HeaderList } from './response-header
 
 /**
  * Requests and responses with the prototypes of Express from the start. Express would change the prototype of each as
- * it arrives, and V8 then gives up its optimisations: a whole answer took 329 µs in place of 154.
+ * it arrives, and V8 then gives up its optimisations: docs/performance.md tells what that costs.
  *
  * @param beforeHead told of each answer before its head is written
  */
