@@ -16,7 +16,7 @@ import { WatchState } from '../clients/typescript/src/watch-state.js';
 import { Watch } from '../clients/typescript/src/watch.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { filterOf, SCOPE_FIELDS } from '../src/markets/scope.js';
-import { Random } from './coherence/random.js';
+import { Random } from './random.js';
 import { until } from './until.js';
 
 afterEach(() => {

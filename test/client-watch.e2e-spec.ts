@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Watch, WatchEvent } from '../clients/typescript/src/client.js';
 import { createTestApp, type TestApp } from './app.js';
-import { Random } from './coherence/random.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { Line } from './line.js';
 import { TestMongod } from './mongo.js';
 import { PackedClient } from './packed-client.js';
+import { Random, SEED } from './random.js';
 import { until } from './until.js';
 
 let service: TestApp;
@@ -237,8 +237,7 @@ describe('a watch', () => {
   });
 
   it('holds what MongoDB holds, whatever is written and however often the line is cut', async () => {
-    const seed = Number(process.env['CLIENT_SEED'] ?? Date.now() % 1_000_000);
-    const random = new Random(seed);
+    const random = new Random(SEED);
     const fixtures = [newId(), newId(), newId()];
     const watch = client().watch({ fixtureId: fixtures });
     try {
@@ -272,7 +271,7 @@ describe('a watch', () => {
       await isCurrent(watch);
       for (const fixtureId of fixtures) await expectTrue(watch, fixtureId);
     } catch (error) {
-      throw new Error(`seed ${seed}`, { cause: error });
+      throw new Error(`seed ${SEED}`, { cause: error });
     } finally {
       watch.close();
     }

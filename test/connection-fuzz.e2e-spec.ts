@@ -2,13 +2,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { Random } from './coherence/random.js';
 import { testDatabaseUri } from './mongo.js';
+import { Random, SEED } from './random.js';
 import { sendRaw } from './raw-http.js';
 import { startProcess, type ServerProcess } from './services.js';
 
-/** Printed when the service fails: `FUZZ_SEED=… npm run jest -- test/connection-fuzz` asks the same again. */
-const SEED = Number(process.env['FUZZ_SEED'] || Date.now() % 2 ** 32);
 const CONNECTIONS = 250;
 const AT_A_TIME = 40;
 

@@ -14,6 +14,7 @@ import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { idleCursors, onceIndexesAreBuilt } from './mongo-admin.js';
 import { TestMongod, withDatabase } from './mongo.js';
+import { Random, SEED } from './random.js';
 import { until } from './until.js';
 
 const PAGE = { page: 1, take: 100 };
@@ -604,7 +605,8 @@ describe('(e) memory', () => {
     expect(bench.cache.bytes).toBeGreaterThan(before + answered);
   });
 
-  it('stays in its bound under random look-ups', async () => {
+  it(`stays in its bound under random look-ups (seed ${SEED})`, async () => {
+    const random = new Random(SEED);
     const events = Array.from({ length: 120 }, () => randomUUID());
     await bench.markets.insertMany(
       events.flatMap((eventId) => Array.from({ length: 20 }, () => stored({ eventId }))),
@@ -612,10 +614,8 @@ describe('(e) memory', () => {
     await bench.told();
     let most = 0;
     for (let times = 0; times < 1_500; times += 1) {
-      const eventId = events[Math.floor(Math.random() * events.length)] ?? '';
-      const page = 1 + Math.floor(Math.random() * 20);
-      const take = 1 + Math.floor(Math.random() * 100);
-      await bench.read({ eventId }, { page, take });
+      const [page, take] = [1 + random.below(20), 1 + random.below(100)];
+      await bench.read({ eventId: random.pick(events) }, { page, take });
       expect(bench.cache.bytes).toBeLessThanOrEqual(MIB);
       most = Math.max(most, bench.cache.bytes);
     }

@@ -18,10 +18,10 @@ import { MarketsService } from '../src/markets/markets.service.js';
 import type { Scope } from '../src/markets/scope.js';
 import { initDatabase } from '../src/database/init.js';
 import { createTestApp, type TestApp } from './app.js';
-import { Random } from './coherence/random.js';
 import { aMarket } from './factories.js';
 import { insertBroken } from './insert-broken.js';
 import { testDatabaseUri } from './mongo.js';
+import { Random, SEED } from './random.js';
 
 const IDS = ['e', 'f', 'é', '𝒳', ' e', 'E', '7', 'null', 'x\u{10ffff}', 'a\ufffd\ufffd'];
 
@@ -189,8 +189,7 @@ function aQuery(random: Random): MarketsQuery {
 }
 
 describe('memory and MongoDB', () => {
-  const seed = Date.now() % 1_000_000;
-  const random = new Random(seed);
+  const random = new Random(SEED);
   let remembering: TestApp;
   let forgetful: TestApp;
   let serial = 0;
@@ -261,7 +260,7 @@ describe('memory and MongoDB', () => {
       const other = await forgetful.app.get(MarketsService).page(scope, query);
       compared[one.source] += 1;
       expect(other.source).toBe('database');
-      const context = { seed, scope, query };
+      const context = { SEED, scope, query };
       expect({ ...context, body: one.answer.body.toString() }).toEqual({
         ...context,
         body: other.answer.body.toString(),

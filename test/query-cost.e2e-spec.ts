@@ -1,11 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { MarketsQuery } from '../src/markets/markets-query.dto.js';
 import { WatchQuery } from '../src/markets/watch/watch-query.dto.js';
-import { Random } from './coherence/random.js';
+import { Random, SEED } from './random.js';
 import { readAs } from './read-as.js';
-
-/** To replay a run: QUERY_SEED=<its seed>. */
-const SEED = Number(process.env['QUERY_SEED'] ?? Date.now() % 1_000_000);
 
 const TARGET_MAX = 16 * 1024;
 const SMALL = 8 * 1024;

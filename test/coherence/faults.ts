@@ -9,7 +9,7 @@ import {
   setFailCommand,
   writable,
 } from '../mongo-admin.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 import type { Service } from '../services.js';
 
 /** Brings a fault about, holds it, and has mended it when it resolves. */

@@ -4,7 +4,7 @@ import { databaseName } from '../../src/database/driver-options.js';
 import type { TestMongod } from '../mongo.js';
 import type { Fault } from './faults.js';
 import { History } from './history.js';
-import { Random } from './random.js';
+import { Random, SEED } from '../random.js';
 import { Readers } from './readers.js';
 import { revokeKeys } from './revoked-keys.js';
 import type { Service } from '../services.js';
@@ -17,7 +17,6 @@ export interface PhaseOptions {
   readonly reads: number;
   readonly atLeastMs?: number;
   readonly atMostMs: number;
-  readonly seed: number;
   readonly isReplicaSet?: boolean;
   /** Write concern of the writers. By default the majority's, so that no write is undone by a new primary. */
   readonly writeConcern?: 'majority' | 1;
@@ -46,9 +45,9 @@ export async function runPhase(
   service: Service,
   options: PhaseOptions,
 ): Promise<Tally> {
-  const { reads, atLeastMs = 0, atMostMs, seed, isReplicaSet = true, faults = [] } = options;
+  const { reads, atLeastMs = 0, atMostMs, isReplicaSet = true, faults = [] } = options;
   const { writeConcern = isReplicaSet ? 'majority' : 1 } = options;
-  const random = new Random(seed);
+  const random = new Random(SEED);
   const tally = new Tally();
   const history = new History();
   const client = new MongoClient(mongod.uri, {

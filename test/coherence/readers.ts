@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { History, Lookup, Verdict } from './history.js';
 import { comparable, type ScopeName } from './model-market.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 import type { Plot } from './writer.js';
 
 /** What became of one request. */

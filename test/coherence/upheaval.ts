@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { onceIndexesAreBuilt } from '../mongo-admin.js';
 import type { History } from './history.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 import type { Writer } from './writer.js';
 
 const MARKETS = 'markets';

@@ -10,7 +10,7 @@ import {
 import { setTimeout as delay } from 'node:timers/promises';
 import type { History, Step } from './history.js';
 import { storedForm, versionFields, type ModelMarket } from './model-market.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 type StoredMarket = Document & { _id: ModelMarket['id'] };
 

@@ -1,4 +1,7 @@
-import { randomNumbers } from '../../bench/workloads.js';
+import { randomNumbers } from '../bench/workloads.js';
+
+/** The seed of this run, which a random test prints: `SEED=… npm run -s jest -- test/property` takes it again. */
+export const SEED = Number(process.env['SEED'] || Date.now() % 1_000_000);
 
 /** A repeatable source of chance, so that a run can be told by its seed. */
 export class Random {
