@@ -8,7 +8,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { MongoClient, type CommandStartedEvent } from 'mongodb';
+import { MongoClient } from 'mongodb';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoredApiKey } from '../src/api-keys/stored-api-key.js';
@@ -23,6 +23,7 @@ import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { keyRecord } from './factories.js';
 import { Line } from './line.js';
+import { commandsDuring, monitored } from './mongo-commands.js';
 import { testDatabaseUri, TestMongod } from './mongo.js';
 import { until } from './until.js';
 import { StreamClient } from './watch-client.js';
@@ -35,9 +36,8 @@ let keys: ApiKeysService;
 const seenKeys: string[] = [];
 
 beforeAll(async () => {
-  const uri = new URL(testDatabaseUri());
-  uri.searchParams.set('monitorCommands', 'true');
-  service = await createTestApp({ mongodbUri: uri.href, authFailuresPerMinute: 0 });
+  const mongodbUri = monitored(testDatabaseUri());
+  service = await createTestApp({ mongodbUri, authFailuresPerMinute: 0 });
   keys = service.keys;
 });
 
@@ -80,14 +80,8 @@ async function send(query: string, headerLines: readonly string[]): Promise<Resp
 
 /** What MongoDB is asked about keys while something is done. */
 async function keyQueriesDuring(work: () => Promise<unknown>): Promise<number> {
-  const client = service.database.connection.getClient();
-  let queries = 0;
-  const count = ({ command }: CommandStartedEvent) => {
-    if (command['find'] === 'api_keys') queries += 1;
-  };
-  client.on('commandStarted', count);
-  await work().finally(() => client.off('commandStarted', count));
-  return queries;
+  const commands = await commandsDuring(service.database.connection, work);
+  return commands.filter(({ command }) => command['find'] === 'api_keys').length;
 }
 
 /** Asks without a pause until the answer has another status; tells when that request began. */

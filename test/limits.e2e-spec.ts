@@ -19,7 +19,7 @@ import { RequestCounter } from '../src/api-keys/request-counter.js';
 import { RequestLimit } from '../src/api-keys/request-limit.js';
 import type { Problem } from '../src/http/problem.js';
 import { createTestApp, type TestApp } from './app.js';
-import { commandsDuring } from './mongo-commands.js';
+import { commandsDuring, monitored } from './mongo-commands.js';
 import { testDatabaseUri } from './mongo.js';
 import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
 import { inTime, until } from './until.js';
@@ -31,9 +31,8 @@ const HOUR_MS = 3_600_000;
 let service: TestApp;
 
 beforeAll(async () => {
-  const uri = new URL(testDatabaseUri());
-  uri.searchParams.set('monitorCommands', 'true');
-  service = await createTestApp({ mongodbUri: uri.href, authFailuresPerMinute: 0 });
+  const mongodbUri = monitored(testDatabaseUri());
+  service = await createTestApp({ mongodbUri, authFailuresPerMinute: 0 });
 });
 
 afterEach(() => {
