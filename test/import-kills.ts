@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { aMarket } from './factories.js';
+import { ndjson } from './imports.js';
 import { runCli, startCli } from './run-cli.js';
 
 const RECORDS = 1_500;
@@ -121,7 +122,7 @@ async function convergeAfterKills(
 ): Promise<number> {
   const env = { MONGODB_URI: uri };
   const second = edition(2);
-  await writeFile(file, second.map((record) => JSON.stringify(record)).join('\n'));
+  await writeFile(file, ndjson(...second));
   let inMidst = 0;
   for (let kill = 0; kill < kills; kill++) {
     await markets.deleteMany({});

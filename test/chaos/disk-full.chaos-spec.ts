@@ -3,7 +3,7 @@ import { chmod, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findMongod } from '../../src/embedded-mongod/find-mongod.js';
-import { aMarket } from '../factories.js';
+import { aRecord, ndjson } from '../imports.js';
 import { TestMongod } from '../mongo.js';
 import { onMember, setFailCommand } from '../mongo-admin.js';
 import { runCli, type CliResult } from '../run-cli.js';
@@ -76,11 +76,7 @@ describe('disk full', () => {
 
   async function importUnderLoad() {
     const file = join(folder, 'markets.ndjson');
-    const lines = Array.from({ length: MARKETS }, () => {
-      const { createdAt: _created, updatedAt: _updated, ...record } = aMarket();
-      return JSON.stringify(record);
-    });
-    await writeFile(file, lines.join('\n'));
+    await writeFile(file, ndjson(...Array.from({ length: MARKETS }, () => aRecord())));
     const { port, key } = service;
     const load = new OpenLoop({ port, key, rate: 50, path: lookUp });
     const result = await runCli(['markets', 'import', file], {
