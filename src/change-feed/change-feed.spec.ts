@@ -56,6 +56,14 @@ describe('ChangeFeed', () => {
     await client.close();
   });
 
+  /** Resolves when the feed has told a thing that is written now. */
+  async function tellsOf(_id: string): Promise<void> {
+    await things.insertOne({ _id });
+    await until(() =>
+      recorder.changes.flat().some((change) => 'id' in change && change.id === _id),
+    );
+  }
+
   it('tells what changes, in order', async () => {
     await things.insertOne({ _id: 1, value: 1 });
     await things.updateOne({ _id: 1 }, { $set: { value: 2 } });
@@ -102,10 +110,7 @@ describe('ChangeFeed', () => {
     feed.listen('things', failing);
     await things.insertOne({ _id: 'bad' });
     await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
-    await things.insertOne({ _id: 'good' });
-    await until(() =>
-      recorder.changes.flat().some((change) => 'id' in change && change.id === 'good'),
-    );
+    await tellsOf('good');
   });
 
   it('goes on when the database is dropped, which ends a stream', async () => {
@@ -147,10 +152,7 @@ describe('ChangeFeed', () => {
       }),
     );
     await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
-    await things.insertOne({ _id: 'after' });
-    await until(() =>
-      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
-    );
+    await tellsOf('after');
   });
 
   it('has told all when it says that it is fresh', async () => {
@@ -211,10 +213,7 @@ describe('ChangeFeed', () => {
     // It begins anew with the newest write: that has to be another one by then.
     await others.insertOne({ _id: 'between' });
     await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS);
-    await things.insertOne({ _id: 'after' });
-    await until(() =>
-      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
-    );
+    await tellsOf('after');
   });
 
   it('goes on after an event that the driver can not read', async () => {
@@ -224,10 +223,7 @@ describe('ChangeFeed', () => {
     // It begins anew with the newest write: that has to be another one by then.
     await others.insertOne({ _id: 'between' });
     await until(() => recorder.timesForgotten > 1 && feed.ageMs < FRESH_MS, 10_000);
-    await things.insertOne({ _id: 'after' });
-    await until(() =>
-      recorder.changes.flat().some((change) => 'id' in change && change.id === 'after'),
-    );
+    await tellsOf('after');
   });
 
   it('leaves neither cursor nor session open when a reader of changes leaves', async () => {
