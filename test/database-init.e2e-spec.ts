@@ -21,6 +21,7 @@ import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
+import { MARKET_INDEXES } from './market-indexes.js';
 import { setFailCommand, timesFailed } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { monitored, readsDuring } from './mongo-commands.js';
@@ -236,9 +237,7 @@ describe('making indexes', () => {
     expect((await markets.indexes()).map(({ name }) => name)).toEqual([
       '_id_',
       'of another',
-      'market_identity',
-      'eventId_page',
-      'fixtureId_page',
+      ...MARKET_INDEXES,
     ]);
   });
 
