@@ -26,17 +26,17 @@ export async function runImport(
   const progress = new ImportProgress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
   const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
-  const markets = new MarketImport(writer, rejectLog, progress, signal, follow);
+  const marketImport = new MarketImport(writer, rejectLog, progress, signal, follow);
   try {
     rejectLog.open();
-    await markets.run(files);
+    await marketImport.run(files);
     await rejectLog.close();
   } finally {
     progress.stop();
-    await context.print({ json: markets.report, text: summary(markets, dryRun) });
+    await context.print({ json: marketImport.report, text: summary(marketImport, dryRun) });
   }
-  const failures = [...markets.failures];
-  const { rejected } = markets.report;
+  const failures = [...marketImport.failures];
+  const { rejected } = marketImport.report;
   if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
   if (failures.length > 0) throw new Error(failures.join('\n'));
 }
