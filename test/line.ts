@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
 import { Relay } from './relay.js';
 
-/** The cable between client and service: it can be pulled, fall silent, be slow, or lie behind a proxy that gathers. */
+/**
+ * The cable from a client to the service, or from the service to MongoDB: it can be pulled, fall silent, be slow, or
+ * lie behind a proxy that gathers.
+ */
 export class Line extends Relay {
   private readonly lost = new WeakSet<Socket>();
   /** Connections are refused. */

@@ -6,7 +6,7 @@ import { readQuery } from '../src/http/raw-query.js';
 
 /** What an input class makes of a query, or the faults that it finds. */
 export function readAs<Input extends object>(
-  metatype: new () => Input,
+  type: new () => Input,
   query: string,
   headers: Record<string, string> = {},
 ): { input?: Input; faults?: readonly RequestFault[] } {
@@ -18,7 +18,7 @@ export function readAs<Input extends object>(
     params: {},
   } as unknown as ApiRequest;
   try {
-    return { input: inputOf(request, metatype) };
+    return { input: inputOf(request, type) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return { faults: error.errors };
