@@ -4,12 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { ApiKeysService } from '../src/api-keys/api-keys.service.js';
 import { createApp, type AppOptions } from '../src/app.setup.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { Config } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { initDatabase } from '../src/database/init.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { testDatabaseUri } from './mongo.js';
+import { until } from './until.js';
 
 export interface TestApp {
   readonly app: NestExpressApplication;
@@ -68,6 +70,13 @@ export async function createTestApp(
     getOpen: (path) => supertest(url).get(path),
     close: () => app.close(),
   };
+}
+
+/** Resolves when the service knows all that is written by now: just after an answer of MongoDB has come. */
+export async function allTold({ app }: Pick<TestApp, 'app'>): Promise<void> {
+  const now = performance.now();
+  const feed = app.get(ChangeFeed);
+  await until(() => performance.now() - feed.ageMs >= now);
 }
 
 /** A stream that adds each chunk to some lines. */

@@ -9,7 +9,7 @@ import { ScopeLoader } from '../src/markets/cache/scope-loader.js';
 import type { Market } from '../src/markets/market.schema.js';
 import { MarketsService } from '../src/markets/markets.service.js';
 import { scopesOf, type Scope } from '../src/markets/scope.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { idleCursors, onceIndexesAreBuilt } from './mongo-admin.js';
@@ -90,7 +90,7 @@ class Bench {
 
   /** As `allTold`. */
   told(): Promise<void> {
-    return allTold(this.feed);
+    return allTold(this.service);
   }
 
   async failPoint(name: string, mode: string | object, data: object = {}): Promise<void> {
@@ -113,12 +113,6 @@ class Bench {
     await this.service.close();
     await this.client.close();
   }
-}
-
-/** Resolves when the feed has told all that is written by now: just after an answer of MongoDB has come. */
-async function allTold(feed: ChangeFeed): Promise<void> {
-  const now = performance.now();
-  await until(() => performance.now() - feed.ageMs >= now);
 }
 
 /** A market as any writer may store it. */
@@ -507,7 +501,7 @@ it('a slow line to MongoDB: an answer that told nothing new when it was sent pro
     });
     line.underWayMs = 220;
     for (const name of ['one', 'two', 'three']) {
-      await allTold(service.app.get(ChangeFeed));
+      await allTold(service);
       // The next answer to the feed is half-way then, and arrives before the look-up.
       await delay(130);
       await markets.updateOne({ eventId }, { $set: { name } });

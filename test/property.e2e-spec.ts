@@ -10,14 +10,12 @@ import {
   type Collection,
   type Document,
 } from 'mongodb';
-import { setTimeout as delay } from 'node:timers/promises';
-import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import type { MarketsQuery } from '../src/markets/markets-query.dto.js';
 import { MarketsService } from '../src/markets/markets.service.js';
 import type { Scope } from '../src/markets/scope.js';
 import { initDatabase } from '../src/database/init.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { insertBroken } from './insert-broken.js';
 import { testDatabaseUri } from './mongo.js';
@@ -244,15 +242,6 @@ describe('memory and MongoDB', () => {
     }
   };
 
-  const told = async (): Promise<void> => {
-    const now = performance.now();
-    const feed = remembering.app.get(ChangeFeed);
-    while (performance.now() - feed.ageMs < now) {
-      if (performance.now() > now + 10_000) throw new Error(`The feed: ${feed.blindBecause}`);
-      await delay(5);
-    }
-  };
-
   const compare = async (scope: Scope) => {
     for (let times = 0; times < 3; times += 1) {
       const query = aQuery(random);
@@ -278,7 +267,7 @@ describe('memory and MongoDB', () => {
     await prepare();
     await insert(150, kinds);
     for (let round = 0; round < 2; round += 1) {
-      await told();
+      await allTold(remembering);
       for (const scope of SCOPES) await compare(scope);
       await change();
       await insert(20, kinds);
@@ -291,7 +280,7 @@ describe('memory and MongoDB', () => {
   it('give the same bytes where UTF-8 is broken', async () => {
     for (const round of ['first', 'second']) {
       await insertBroken(remembering, broken(round));
-      await told();
+      await allTold(remembering);
       for (const scope of SCOPES) await compare(scope);
     }
     expect(compared.memory).toBeGreaterThan(0);

@@ -17,7 +17,7 @@ import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { collectGarbage } from './collect-garbage.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -88,11 +88,7 @@ async function anEvent(count: number, bytes = 0): Promise<string> {
 
 /** Resolves when both services know all that is written by now. */
 async function told(): Promise<void> {
-  for (const { app } of [service, narrow]) {
-    const now = performance.now();
-    const feed = app.get(ChangeFeed);
-    await until(() => performance.now() - feed.ageMs >= now);
-  }
+  for (const each of [service, narrow]) await allTold(each);
 }
 
 /** Its id has no place in the order that memory keeps. */

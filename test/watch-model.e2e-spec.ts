@@ -2,9 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MongoClient, type Collection, type Document } from 'mongodb';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import type { Market } from '../src/markets/market.schema.js';
-import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { initDatabase } from '../src/database/init.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
@@ -46,9 +45,7 @@ const markets = (): Collection => client.db().collection('markets');
 /** Resolves when every replica knows that the collection was made: resumes from before that begin with a reset. */
 async function made(): Promise<void> {
   for (const { database } of replicas) await initDatabase(database.connection);
-  const now = performance.now();
-  const hasTold = ({ app }: TestApp) => performance.now() - app.get(ChangeFeed).ageMs >= now;
-  await until(() => replicas.every(hasTold));
+  await Promise.all(replicas.map((replica) => allTold(replica)));
 }
 
 const isCurrent = ({ event }: StreamEvent) => event === 'current';

@@ -21,7 +21,7 @@ import { WatchGroups } from '../src/markets/watch/watch-groups.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { Metrics } from '../src/telemetry/metrics.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { onceIndexesAreBuilt, onMember, setFailCommand } from './mongo-admin.js';
@@ -67,12 +67,7 @@ async function open(
   }
 }
 
-/** Resolves when the service knows all that is written by now. */
-async function told({ app } = service): Promise<void> {
-  const now = performance.now();
-  const feed = app.get(ChangeFeed);
-  await until(() => performance.now() - feed.ageMs >= now);
-}
+const told = (of = service) => allTold(of);
 
 /** A second service on the same database, which has read what happened before it began. */
 async function restart(config: Partial<Config> = {}): Promise<TestApp> {
