@@ -6,6 +6,7 @@ import { JsonBody } from '../src/markets/json-body.js';
 import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { metric } from './metric.js';
 import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
 import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
@@ -356,10 +357,7 @@ it('stops when the key is revoked, and tells each change', async () => {
   expect((await countOf()).itemCount).toBe(itemCount + 1);
 });
 
-async function hits(service = withMemory): Promise<number> {
-  const { text } = await service.getOpen('/metrics');
-  return Number(/^markets_cache_hits_total (\d+)$/m.exec(text)?.[1]);
-}
+const hits = (service = withMemory) => metric(service, 'markets_cache_hits_total');
 
 async function countOf(): Promise<{ itemCount: number }> {
   return ((await ask(PATH)).body as { meta: { itemCount: number } }).meta;

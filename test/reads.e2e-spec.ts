@@ -5,6 +5,7 @@ import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { metric } from './metric.js';
 import { idleCursors, setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { sendRaw, sendTogether } from './raw-http.js';
@@ -37,13 +38,8 @@ async function sessions(): Promise<number> {
   return status['logicalSessionRecordCache'].activeSessionsCount;
 }
 
-async function figure(pattern: RegExp): Promise<number> {
-  const { text } = await service.getOpen('/metrics').expect(200);
-  return Number(pattern.exec(text)?.[1]);
-}
-
-const connectionsInUse = () => figure(/^mongodb_pool_connections_in_use (\d+)$/m);
-const connectionsClosed = () => figure(/^mongodb_pool_connections_closed_total (\d+)$/m);
+const connectionsInUse = () => metric(service, 'mongodb_pool_connections_in_use');
+const connectionsClosed = () => metric(service, 'mongodb_pool_connections_closed_total');
 
 describe('a read', () => {
   afterEach(mend);

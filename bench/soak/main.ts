@@ -1,5 +1,5 @@
 /** `npm run test:soak`: the service for a long time at half of what it can carry: whether anything grows. */
-import { metricsOf } from '../../test/chaos/footprint.js';
+import { metricsOf } from '../../test/metric.js';
 import type { RunningServer } from '../contenders.js';
 import { LoadClient } from '../load.js';
 import { canPin, machine, moveToCore, OTHER_CORE } from '../machine.js';

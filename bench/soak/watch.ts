@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey } from '../../src/api-keys/key-form.js';
-import { descriptorsOf, memoryOf, metricsOf } from '../../test/chaos/footprint.js';
+import { descriptorsOf, memoryOf } from '../../test/chaos/footprint.js';
+import { metricsOf } from '../../test/metric.js';
 import type { RunningServer } from '../contenders.js';
 import { median } from '../statistics.js';
 

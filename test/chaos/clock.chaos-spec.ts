@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import { MongoClient, ObjectId } from 'mongodb';
 import { aMarket } from '../factories.js';
+import { metric } from '../metric.js';
 import { TestMongod } from '../mongo.js';
 import { startProcess, storeKey, type ServerProcess } from '../services.js';
-import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { ask, isServed, OpenLoop, tally } from './open-loop.js';
 import { lookUp } from './paths.js';

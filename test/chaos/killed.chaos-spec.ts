@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
+import { metric } from '../metric.js';
 import { TestMongod } from '../mongo.js';
 import { APP_NAME, onMember, writable } from '../mongo-admin.js';
 import { startProcess, type ServerProcess } from '../services.js';
 import { ConnectionTrap } from './connection-trap.js';
-import { descriptorsOf, memoryOf, metric } from './footprint.js';
+import { descriptorsOf, memoryOf } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { isServed, OpenLoop, quantileMs, tally, type Outcome } from './open-loop.js';
 import { lookUp } from './paths.js';

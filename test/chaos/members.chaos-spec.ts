@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { metric } from '../metric.js';
 import { TestMongod } from '../mongo.js';
 import { onMember, primaryOf, writable } from '../mongo-admin.js';
 import { startProcess, type ServerProcess } from '../services.js';
-import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { longestGapMs, OpenLoop, quantileMs, tally } from './open-loop.js';
 import { lookUp } from './paths.js';

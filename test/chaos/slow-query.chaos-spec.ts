@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import { databaseName, DRIVER_OPTIONS } from '../../src/database/driver-options.js';
+import { metric } from '../metric.js';
 import { TestMongod } from '../mongo.js';
 import { APP_NAME, onMember, setFailCommand } from '../mongo-admin.js';
 import { startProcess, type ServerProcess } from '../services.js';
-import { metric } from './footprint.js';
 import { measurementsOf } from './measurements.js';
 import { OpenLoop, quantileMs, tally } from './open-loop.js';
 import { lookUp } from './paths.js';

@@ -1,6 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName } from '../../src/database/driver-options.js';
+import { metric } from '../metric.js';
 import type { TestMongod } from '../mongo.js';
 import type { Fault } from './faults.js';
 import { History } from './history.js';
@@ -109,7 +110,4 @@ async function writeRound(
 }
 
 /** Look-ups that the service has answered from memory so far. */
-async function hitsOf({ url }: Service): Promise<number> {
-  const metrics = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^markets_cache_hits_total\S* (\d+)/m.exec(metrics)?.[1] ?? 0);
-}
+const hitsOf = (service: Service) => metric(service, 'markets_cache_hits_total');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient, ObjectId, type Collection } from 'mongodb';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket, aRunner } from '../factories.js';
+import { metric } from '../metric.js';
 import { TestMongod } from '../mongo.js';
 import { idleCursors, primaryOf, writable } from '../mongo-admin.js';
 import { until } from '../until.js';
@@ -18,8 +19,6 @@ const MEGABYTE = 'x'.repeat(1024 * 1024);
 /** An event that MongoDB does not read at once: others write meanwhile. */
 const LONG = 'long';
 const LONG_MARKETS = 1_200;
-
-const LAG = /^change_feed_majority_lag_seconds (\S+)$/m;
 
 /** How long it takes, in ms. */
 async function takes(act: () => Promise<unknown>): Promise<number> {
@@ -260,13 +259,10 @@ describe('while a majority of the members lacks what the primary has', () => {
     return body.changeFeed as { state: string; lateBecause?: string; ageSeconds: number };
   }
 
-  async function lagSeconds(): Promise<number> {
-    return Number(LAG.exec((await service.getOpen('/metrics')).text)?.[1]);
-  }
+  const lagSeconds = () => metric(service, 'change_feed_majority_lag_seconds');
 
   async function hits(): Promise<number> {
     await shownPrice();
-    const { text } = await service.getOpen('/metrics');
-    return Number(/^markets_cache_hits_total (\S+)$/m.exec(text)?.[1]);
+    return metric(service, 'markets_cache_hits_total');
   }
 });

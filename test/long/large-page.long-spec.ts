@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Document } from 'mongodb';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket, store } from '../factories.js';
+import { metric } from '../metric.js';
 import { idleCursors, setFailCommand } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
@@ -28,10 +29,7 @@ async function cursors(): Promise<number> {
   return Number(status['metrics'].cursor.open.total);
 }
 
-async function connectionsInUse(): Promise<number> {
-  const { text } = await service.getOpen('/metrics').expect(200);
-  return Number(/^mongodb_pool_connections_in_use (\d+)$/m.exec(text)?.[1]);
-}
+const connectionsInUse = () => metric(service, 'mongodb_pool_connections_in_use');
 
 describe('a page above 16 MB', () => {
   it('comes in time, and leaves no cursor behind', async () => {
