@@ -152,6 +152,8 @@ describe('a collection of markets that is not as the service makes it', () => {
     if (!options.capped) await untilFromMemory(market.eventId);
     await expectFresh(market.eventId, 'markets');
     if (!options.capped) return;
+    for (const path of ['changes', 'stream'])
+      await service?.get(`/v1/markets/${path}?eventId=${market.eventId}`).expect(503);
     // A market more than it holds makes MongoDB drop the oldest.
     for (let more = 0; more < 3; more += 1) await store('markets', aMarket());
     await until(async () => (await shownPrices(market.eventId)).length === 0, SOON_MS);
