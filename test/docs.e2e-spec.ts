@@ -4,8 +4,10 @@ import supertest from 'supertest';
 import { readFile } from 'node:fs/promises';
 import { DEMO_KEY } from '../src/api-keys/demo-key.js';
 import { MARKETS } from '../src/common/collections.js';
-import { databaseName } from '../src/database/driver-options.js';
-import { HTTP_LIMITS } from '../src/http/http-limits.js';
+import { FRESH_FOR_MS } from '../src/change-feed/feed-progress.js';
+import { READ_BUDGET_MS } from '../src/database/bounded-reads.js';
+import { databaseName, DRIVER_OPTIONS } from '../src/database/driver-options.js';
+import { HTTP_LIMITS, SERVER_OPTIONS } from '../src/http/http-limits.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { demoMarkets } from '../src/demo/demo-markets.js';
 import { listParameters } from '../src/http/input/parameters.js';
@@ -15,6 +17,7 @@ import { MarketsQuery } from '../src/markets/markets-query.dto.js';
 import { FILTERED_FIELDS, MARKET_MOMENTS, MARKET_TYPES } from '../src/markets/market.schema.js';
 import { SCOPE_FIELDS } from '../src/markets/scope.js';
 import { readCursor } from '../src/markets/watch/cursor.js';
+import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { createTestApp, type TestApp } from './app.js';
 import { readCommitted } from './committed.js';
@@ -234,6 +237,43 @@ it('the README tells the bounds of a question as they are', async () => {
     `On one connection ${HTTP_LIMITS.pipelined} requests may wait`,
   ];
   expect(bounds.filter((bound) => !readme.includes(bound))).toEqual([]);
+});
+
+it('the guides and decisions tell bounds as they are', async () => {
+  const { servedWithinMs, longestWaitMs, pipelined } = HTTP_LIMITS;
+  const { keepAliveTimeout = 0, maxHeaderSize = 0 } = SERVER_OPTIONS;
+  const { maxPoolSize } = DRIVER_OPTIONS;
+  const { sharedPages, markets } = READ_BUDGET_MS;
+  const { drainMs } = new StreamTimes();
+  const largest = SCOPE_MARKETS_MAX.toLocaleString('en');
+  const told: Readonly<Record<string, readonly string[]>> = {
+    'CONTRIBUTING.md': [`all older than ${FRESH_FOR_MS} ms is told`],
+    'docs/operations.md': [
+      `not be served within ${servedWithinMs / 1_000} s is refused`,
+      `Each process has ${maxPoolSize} connections`,
+      `missed no change older than ${FRESH_FOR_MS} ms`,
+    ],
+    'docs/scaling.md': [`N × (${maxPoolSize} at most`],
+    'docs/deployment.md': [
+      `takes ${maxHeaderSize / 1_024} KiB of request line and headers`,
+      `less than ${keepAliveTimeout / 1_000} s, after which it closes them`,
+      `with \`draining\`, spread over ${drainMs / 1_000} s`,
+    ],
+    'docs/decisions/0003-scopes-in-memory-kept-current-by-the-change-feed.md': [
+      `at most ${FRESH_FOR_MS} ms ago`,
+      `Scopes of more than ${largest} markets`,
+    ],
+    'docs/decisions/0007-look-ups-share-a-command.md': [`${sharedPages} of the ${markets} ms`],
+    'docs/decisions/0008-too-much-is-refused-at-the-door.md': [
+      `is served in ${servedWithinMs / 1_000} s`,
+      `has waited ${longestWaitMs / 1_000} s is refused`,
+      `more than ${pipelined} on a connection`,
+    ],
+  };
+  for (const [page, bounds] of Object.entries(told)) {
+    const text = (await readFile(page, 'utf8')).replaceAll(/\s+/g, ' ');
+    expect([page, bounds.filter((bound) => !text.includes(bound))]).toEqual([page, []]);
+  }
 });
 
 it('the README shows cursors of what it asks', async () => {
