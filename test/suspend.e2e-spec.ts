@@ -32,9 +32,7 @@ it('a key is looked up again after a suspend, in which the monotonic clock stood
 it('a stream does not say after a suspend that it is as current as before', async () => {
   service.app.get(StreamTimes).tellEveryMs = 100;
   const url = `${service.url}/v1/markets/stream?eventId=none`;
-  let stream: StreamClient;
-  do stream = await StreamClient.open(url, { 'X-API-Key': service.key });
-  while (stream.response.statusCode !== 200);
+  const stream = await StreamClient.keepOpening(url, { 'X-API-Key': service.key });
   await stream.named('current');
   // What was written in the meantime is told only when the feed has its next answer.
   await service.app.get(ChangeFeed).onApplicationShutdown();

@@ -78,6 +78,14 @@ export class StreamClient {
     });
   }
 
+  /** As `open`, and again where it is refused: on a busy machine the feed may be late. */
+  static async keepOpening(...args: Parameters<typeof StreamClient.open>): Promise<StreamClient> {
+    for (;;) {
+      const stream = await StreamClient.open(...args);
+      if (stream.response.statusCode === 200) return stream;
+    }
+  }
+
   get lastId(): string | undefined {
     return this.events.findLast(({ id }) => id !== undefined)?.id;
   }

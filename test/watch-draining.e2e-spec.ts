@@ -22,14 +22,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 it('at the signal each stream is told, and callers come back one after the other', async () => {
-  const open = async (index: number) => {
-    const url = `${server.url}/v1/markets/stream?eventId=e${index}`;
-    for (;;) {
-      const stream = await StreamClient.open(url, { 'X-API-Key': server.key });
-      if (stream.response.statusCode === 200) return stream;
-    }
-  };
-  const streams = await Promise.all(Array.from({ length: STREAMS }, (_, index) => open(index)));
+  const url = `${server.url}/v1/markets/stream?eventId=e`;
+  const headers = { 'X-API-Key': server.key };
+  const streams = await Promise.all(
+    Array.from({ length: STREAMS }, (_, n) => StreamClient.keepOpening(url + n, headers)),
+  );
   await Promise.all(streams.map((stream) => stream.named('current')));
   // A client that keeps its connection for what it may ask later.
   const idle = connect(server.port, '127.0.0.1');
@@ -40,9 +37,7 @@ it('at the signal each stream is told, and callers come back one after the other
   const ends = await Promise.all(streams.map((stream) => stream.named('end')));
   expect(ends.map(({ data }) => data.reason)).toEqual(ends.map(() => 'draining'));
   // Nor does one that comes now get a 503, after which browsers would never come back.
-  const late = await StreamClient.open(`${server.url}/v1/markets/stream?eventId=e0`, {
-    'X-API-Key': server.key,
-  });
+  const late = await StreamClient.open(`${url}0`, headers);
   expect(late.response.statusCode).toBe(200);
   expect((await late.named('end')).data.reason).toBe('draining');
   const probes = ['live', 'ready'].map((probe) => fetch(`${server.url}/health/${probe}`));

@@ -212,10 +212,7 @@ it('a stream that goes on at a replica tells what was written before that replic
     await markets().deleteOne({ _id: deleted?._id as never });
     const headers = { 'X-API-Key': other.key, 'Last-Event-ID': cursor };
     const url = `${other.url}/v1/markets/stream?eventId=${eventId}`;
-    let stream: StreamClient;
-    // A busy replica whose feed is late refuses it: callers try again.
-    do stream = await StreamClient.open(url, headers, caller);
-    while (stream.response.statusCode !== 200);
+    const stream = await StreamClient.keepOpening(url, headers, caller);
     await setFailCommand(mongod, 'off');
     const now = performance.now();
     await stream.event(
@@ -278,9 +275,7 @@ async function whole(
     return;
   }
   const headers = { 'X-API-Key': replica.key };
-  let stream: StreamClient;
-  do stream = await StreamClient.open(`${replica.url}${path}`, headers, caller);
-  while (stream.response.statusCode !== 200);
+  const stream = await StreamClient.keepOpening(`${replica.url}${path}`, headers, caller);
   await stream.event(({ event }) => event === 'current');
   stream.close();
 }

@@ -33,14 +33,11 @@ afterAll(async () => {
 
 /** Once MongoDB tells of changes again. */
 const open = async () => {
-  for (;;) {
-    const stream = await StreamClient.open(`${service.url}/v1/markets/stream?eventId=a`, {
-      'X-API-Key': service.key,
-    });
-    if (stream.response.statusCode !== 200) continue;
-    await stream.named('current');
-    return stream;
-  }
+  const { url, key } = service;
+  const path = '/v1/markets/stream?eventId=a';
+  const stream = await StreamClient.keepOpening(url + path, { 'X-API-Key': key });
+  await stream.named('current');
+  return stream;
 };
 
 it('a stream says that it is late, again and again, and when MongoDB is back that it is not', async () => {
