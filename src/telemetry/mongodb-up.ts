@@ -4,8 +4,8 @@ import { Database } from '../database/database.js';
 import { Metrics } from './metrics.js';
 
 /**
- * So long after MongoDB was lost, or has let us in, a warning says why it can't be read, unless one has said just that:
- * the driver may know only by then. Milliseconds.
+ * So long after MongoDB was lost, or has let us in, it is looked at again why it can't be read: the driver may know only
+ * by then. Milliseconds.
  */
 const WARNS_AFTER_MS = 2_000;
 

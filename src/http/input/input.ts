@@ -28,7 +28,7 @@ export function Input(): ParameterDecorator {
     const descriptor = Object.getOwnPropertyDescriptor(target, key) as PropertyDescriptor;
     const defaults: Record<string, unknown> = { ...new type() };
     const parameters = listParameters(type);
-    // In the document that of the path comes first.
+    // The document lists the path's parameter first.
     const inPath = parameters.filter((each) => each.in === 'path');
     for (const parameter of new Set([...inPath, ...parameters])) {
       const options = documentation(parameter, defaults[parameter.name]);
