@@ -1,21 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { MongoClient, type Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ReadinessService } from '../src/health/readiness.service.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
+import { setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { until } from './until.js';
 
 const START_MS = 60_000;
 
 let mongod: TestMongod;
-let admin: MongoClient;
 let service: TestApp;
 
 beforeAll(async () => {
   mongod = await TestMongod.start();
-  admin = await MongoClient.connect(mongod.uri);
 }, START_MS);
 
 beforeEach(async () => {
@@ -25,7 +24,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await service?.close();
-  await admin?.close();
   await mongod?.stop();
 }, START_MS);
 
@@ -56,15 +54,9 @@ const readyWhenFeedIs = (state: string) =>
 
 /** Lets commands of the service's feed fail while something happens. */
 async function whileFeed(fails: Document, happens: () => Promise<unknown>): Promise<void> {
-  const failPoint = { configureFailPoint: 'failCommand' };
-  const data = {
-    failCommands: ['getMore', 'aggregate'],
-    appName: 'markets-odds-service',
-    ...fails,
-  };
-  await admin.db('admin').command({ ...failPoint, mode: 'alwaysOn', data });
+  await setFailCommand(mongod, 'alwaysOn', { failCommands: ['getMore', 'aggregate'], ...fails });
   await happens();
-  await admin.db('admin').command({ ...failPoint, mode: 'off' });
+  await setFailCommand(mongod, 'off');
 }
 
 describe('GET /health/ready', () => {

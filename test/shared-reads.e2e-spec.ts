@@ -4,6 +4,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { leastOf } from './least.js';
 import { LOOKUPS } from './lookups.js';
+import { setFailCommand } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { everyValueOf, lookupsIn, monitored, readsDuring } from './mongo-commands.js';
 import { sendTogether, type RawAnswer } from './raw-http.js';
@@ -153,10 +154,6 @@ async function bodyOf(path: string): Promise<unknown> {
   return body;
 }
 
-async function failCommand(mode: string | Document, how: Document = {}): Promise<void> {
-  const data = { failCommands: ['aggregate'], appName: 'markets-odds-service', ...how };
-  await service.database.connection
-    .getClient()
-    .db('admin')
-    .command({ configureFailPoint: 'failCommand', mode, ...(mode !== 'off' && { data }) });
+function failCommand(mode: string | Document, how: Document = {}): Promise<void> {
+  return setFailCommand(mongod, mode, { failCommands: ['aggregate'], ...how });
 }
