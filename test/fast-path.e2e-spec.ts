@@ -13,12 +13,12 @@ import { createTestRedis, hasRedis, type TestRedis } from './redis.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { until } from './until.js';
 
-const PATH = '/v1/markets/market/fixture/short';
-const EVENT = '/v1/markets/market/provider/short-event';
+const PATH = '/v1/markets/market/fixture/fast';
+const EVENT = '/v1/markets/market/provider/fast-event';
 
 interface Service extends TestApp {
   readonly spans: RecordedSpans;
-  readonly answeredShort: () => number;
+  readonly answeredFast: () => number;
 }
 
 interface Pair {
@@ -52,8 +52,8 @@ beforeAll(async () => {
   }
   const markets = Array.from({ length: 12 }, (_, index) =>
     aMarket({
-      fixtureId: 'short',
-      eventId: 'short-event',
+      fixtureId: 'fast',
+      eventId: 'fast-event',
       marketMoment: index % 2 ? 'live' : 'prelive',
     }),
   );
@@ -76,13 +76,13 @@ async function serviceOf(settings: Partial<Config>): Promise<Service> {
   const service = await createTestApp(settings, { tracing: spans.api });
   const fastPath = service.app.get(FastPath);
   const answer = fastPath.answer.bind(fastPath);
-  let answeredShort = 0;
+  let answeredFast = 0;
   fastPath.answer = (request, response) => {
     const isAnswered = answer(request, response);
-    if (isAnswered) answeredShort += 1;
+    if (isAnswered) answeredFast += 1;
     return isAnswered;
   };
-  return { ...service, spans, answeredShort: () => answeredShort };
+  return { ...service, spans, answeredFast: () => answeredFast };
 }
 
 const ask = (path: string, service = withMemory) => service.get(path).expect(200);
@@ -137,8 +137,8 @@ const VARIATIONS: readonly Variation[] = [
     `http://a${PATH}`,
     `/v1/markets/market/fixture/%73hort`,
     `/v1/markets/market/fixture/sho%zzrt`,
-    `/V1/markets/market/fixture/short`,
-    `//v1/markets/market/fixture/short`,
+    `/V1/markets/market/fixture/fast`,
+    `//v1/markets/market/fixture/fast`,
     '/v1/markets/market/fixture/nobody-has-it',
     `${PATH}?api_key=<good>`,
   ].map((target) => ({ target })),
@@ -287,10 +287,10 @@ it.each(PAIRS)(
     const service = pairs.get(name)!.withMemory;
     // On a busy machine what is in memory may for a moment not be known to be current.
     await until(async () => {
-      const before = service.answeredShort();
+      const before = service.answeredFast();
       const hitsBefore = await hits(service);
       for (let asked = 0; asked < 10; asked++) await ask(PATH, service);
-      return service.answeredShort() - before === 10 && (await hits(service)) - hitsBefore === 10;
+      return service.answeredFast() - before === 10 && (await hits(service)) - hitsBefore === 10;
     });
   },
 );
@@ -299,7 +299,7 @@ it('answers 500 and says why when an answer can not be compressed, and goes on',
   const compress = jest.spyOn(JsonBody.prototype, 'compress');
   try {
     await until(async () => {
-      const before = withMemory.answeredShort();
+      const before = withMemory.answeredFast();
       compress.mockImplementationOnce(() => Promise.reject(new Error('no memory')));
       const { body } = await withMemory.get(PATH).expect(500);
       expect(body.code).toBe('internal_error');
@@ -308,7 +308,7 @@ it('answers 500 and says why when an answer can not be compressed, and goes on',
           (line) => line.includes('Unforeseen failure') && line.includes(body.requestId),
         ),
       );
-      return withMemory.answeredShort() > before;
+      return withMemory.answeredFast() > before;
     });
   } finally {
     compress.mockRestore();
@@ -343,7 +343,7 @@ it('remembers no long target: thousands of them would fill memory', async () => 
 
 it('stops when the key is revoked, and tells each change', async () => {
   const apiKeys = withMemory.keys;
-  const { key, record } = await apiKeys.create({ name: 'short', rateLimit: 0 });
+  const { key, record } = await apiKeys.create({ name: 'fast', rateLimit: 0 });
   const status = async () => (await withMemory.getOpen(`${PATH}?api_key=${key}`)).status;
   expect(await status()).toBe(200);
   await apiKeys.revoke(record._id);
@@ -352,7 +352,7 @@ it('stops when the key is revoked, and tells each change', async () => {
   expect(performance.now() - revokedAt).toBeLessThan(3_000);
 
   const { itemCount } = await countOf();
-  await store(withMemory.database.connection, aMarket({ fixtureId: 'short' }));
+  await store(withMemory.database.connection, aMarket({ fixtureId: 'fast' }));
   await delay(250);
   expect((await countOf()).itemCount).toBe(itemCount + 1);
 });
