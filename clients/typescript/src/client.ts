@@ -21,8 +21,8 @@ export type { Watch, WatchOptions } from './watch.js';
 export type { WatchEvent } from './watch-events.js';
 
 /**
- * The odds of a Markets Odds Service. Calls throw `MarketsProblem`, `ConnectionLost` when the line is dead, or the
- * reason of their signal.
+ * The odds of a Markets Odds Service. Calls throw `MarketsProblem`, `ConnectionLost` when the connection is dead, or
+ * the reason of their signal.
  */
 export class MarketsClient {
   readonly #transport: Transport;

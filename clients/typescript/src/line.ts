@@ -4,7 +4,7 @@ import { readEvents, type ServerSentEvent } from './server-sent-events.js';
 import type { Transport } from './transport.js';
 
 /**
- * While no try is answered a new one begins so often that prices are true a second after the line is back. Each has
+ * While no try is answered a new one begins so often that prices are true a second after the network is back. Each has
  * more time than the service takes to answer, and there are six at a time at most: browsers open no more connections to
  * a host.
  */
@@ -38,7 +38,7 @@ export async function* streamEvents(
   }
 }
 
-/** The text of an answer, and when it was asked for: while the line is dead, that is done again and again. */
+/** The text of an answer, and when it was asked for: while the network is down, that is done again and again. */
 export async function readText(
   transport: Transport,
   url: string,
@@ -88,7 +88,7 @@ class Watchdog {
   }
 
   /**
-   * The chunks of a body. Every byte is a sign of life: a large event takes its time on a slow line.
+   * The chunks of a body. Every byte is a sign of life: a large event takes its time on a slow network.
    * @throws ConnectionLost after too long a silence, or the signal's reason
    */
   async *listen(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

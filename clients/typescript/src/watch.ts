@@ -167,7 +167,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
     }
   }
 
-  /** A poll shows whether only streams fail, as behind a proxy that buffers answers, or the whole line is dead. */
+  /** A poll shows whether only streams fail, as behind a proxy that buffers answers, or the network is down. */
   #streamInVain(): void {
     this.#pollUntil = this.#hasPolled ? performance.now() + STREAM_AGAIN_MS : Infinity;
   }
@@ -183,7 +183,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   async #poll(): Promise<void> {
     const query = { ...this.#query, since: this.#cursor };
     const url = this.#transport.url('v1/markets/changes', query);
-    // It is asked anew until there is an answer, so that no failure tells of a dead line.
+    // It is asked anew until there is an answer, so that no failure tells of a network that is down.
     const late = setTimeout(() => this.#notCurrent(), SILENCE_MS);
     const asking = readText(this.#transport, url, this.#closing.signal);
     const { text, askedAt } = await asking.finally(() => clearTimeout(late));

@@ -1,4 +1,4 @@
-/** Longest silence of a line that is alive, in ms: the server has something to say every 5 s. */
+/** Longest silence of a connection that is alive, in ms: the server has something to say every 5 s. */
 const SILENCE_MS = 10_000;
 
 /** Reasons of an `end` after which it is of no use to come back. */
@@ -22,13 +22,13 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 
-  /** Reads until the line ends; says how long to wait before the next try, or why there is none. */
+  /** Reads until the connection ends; says how long to wait before the next try, or why there is none. */
   async function readStream() {
     const headers = new Headers({ 'X-API-Key': key, ...(cursor && { 'Last-Event-ID': cursor }) });
-    const line = new AbortController();
-    let silence = setTimeout(() => line.abort(), SILENCE_MS);
+    const connection = new AbortController();
+    let silence = setTimeout(() => connection.abort(), SILENCE_MS);
     try {
-      const stopped = AbortSignal.any([signal, line.signal]);
+      const stopped = AbortSignal.any([signal, connection.signal]);
       const response = await fetch(url, { headers, signal: stopped }).catch(() => undefined);
       if (!response) return {};
       if (!response.ok) return await refusalOf(response);
@@ -37,7 +37,7 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
         const { done, value: event } = await events.next().catch(() => ({ done: true }));
         if (done) return {};
         clearTimeout(silence);
-        silence = setTimeout(() => line.abort(), SILENCE_MS);
+        silence = setTimeout(() => connection.abort(), SILENCE_MS);
         const { event: name, id, data, retry } = event;
         if (retry) retryMs = Number(retry);
         // `changes` without an id are a part of a snapshot: a stream that is cut there begins anew.
@@ -48,7 +48,7 @@ export async function followStream({ url, key, signal, onEvent, onWait }) {
       }
     } finally {
       clearTimeout(silence);
-      line.abort();
+      connection.abort();
     }
   }
 
