@@ -335,8 +335,7 @@ describe('db init', () => {
         /^FAILED {2}index markets\.market_identity: .*E11000 duplicate key.+$/m,
       );
       for (const name of PAGE_INDEXES) expect(stdout).toContain(`ok      index markets.${name}\n`);
-      const lines = stdout.trimEnd().split('\n').length;
-      expect(stderr).toBe(`error: 1 of ${lines} could not be made\n`);
+      expect(stderr).toBe('error: 1 of 6 could not be made\n');
       await expect(db.collection('markets').countDocuments()).resolves.toBe(2);
 
       const status = await run(['db', 'status', '--json']);
