@@ -15,13 +15,15 @@ import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { MARKET_INDEXES } from './market-indexes.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
-import { onMember, setFailCommand } from './mongo-admin.js';
+import { onMember, setFailCommand, timesFailed } from './mongo-admin.js';
 import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
 import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const PAGE_INDEXES = MARKET_INDEXES.filter((name) => name !== 'market_identity');
 const UNREACHABLE = 'mongodb://punter:s3cret@127.0.0.1:9/odds';
+const INTERRUPTED_BY_ELECTION = 11602;
+const CURSOR_NOT_FOUND = 43;
 /** For tests that start a MongoDB of their own, in ms. */
 const LONG = 60_000;
 
@@ -437,6 +439,25 @@ describe('db status', () => {
           topology: { members: [{ state: 'SECONDARY' }] },
           changeFeed: { on: false },
         });
+      } finally {
+        await mongod.stop();
+      }
+    },
+    LONG,
+  );
+
+  it(
+    'does not take an election for a reason why changes can not be told',
+    async () => {
+      const mongod = await TestMongod.start();
+      try {
+        for (const errorCode of [INTERRUPTED_BY_ELECTION, CURSOR_NOT_FOUND]) {
+          await setFailCommand(mongod, { times: 1 }, { failCommands: ['aggregate'], errorCode });
+          const env = { MONGODB_URI: mongod.uri };
+          const { stdout } = await runCli(['db', 'status', '--json'], { env });
+          expect(JSON.parse(stdout).changeFeed).toEqual({ on: true });
+        }
+        expect(await onMember(mongod, 0, timesFailed)).toBe(2);
       } finally {
         await mongod.stop();
       }
