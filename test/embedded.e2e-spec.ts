@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -197,6 +197,10 @@ describe('a data path that somebody else uses', () => {
     expect(await readdir(folder)).not.toContain('embedded.json');
 
     await mongod.stop();
+    await expect(new User('the server').uri).rejects.toThrow('holds the data of another MongoDB');
+
+    // As a backup may leave it.
+    await rm(join(folder, 'mongod.lock'));
     await expect(new User('the server').uri).rejects.toThrow('holds the data of another MongoDB');
   });
 

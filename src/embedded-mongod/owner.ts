@@ -17,6 +17,10 @@ export interface Owner {
 }
 
 const FILE = 'embedded.json';
+
+/** Files of a data path of MongoDB. The first may be missing from a backup. */
+const MONGOD_LOCK = 'mongod.lock';
+const FILES_OF_MONGOD = [MONGOD_LOCK, 'storage.bson', 'WiredTiger'];
 const ANSWER_MS = 2_000;
 
 export async function readOwner(dbPath: string): Promise<Owner | undefined> {
@@ -39,11 +43,11 @@ export async function writeOwner(dbPath: string, owner: Partial<Owner>): Promise
 export async function markAsOurs(dbPath: string): Promise<void> {
   const files = await readdir(dbPath);
   if (files.includes(FILE)) return;
-  if (!files.includes('mongod.lock')) return writeOwner(dbPath, {});
+  if (!FILES_OF_MONGOD.some((name) => files.includes(name))) return writeOwner(dbPath, {});
   // mongod empties the file when it ends.
-  const inUse = (await readFile(join(dbPath, 'mongod.lock'), 'utf8')) !== '';
+  const lock = await readFile(join(dbPath, MONGOD_LOCK), 'utf8').catch(() => '');
   throw new Error(
-    inUse
+    lock
       ? 'another mongod is using this data path'
       : 'it holds the data of another MongoDB. Set EMBEDDED_DB_PATH to another folder',
   );
