@@ -630,6 +630,10 @@ describe('markets import', () => {
       return onMember(mongod, 0, (member) => member.db('admin').command(command));
     }
 
+    function forbidWrites(global: boolean) {
+      return administer({ setUserWriteBlockMode: 1, global });
+    }
+
     function validate(validator: object) {
       return other.db().command({ collMod: 'markets', validator });
     }
@@ -734,6 +738,24 @@ describe('markets import', () => {
         expect(stderr).toMatch(
           /^error: MongoDB can't be used: .+\nThe import can be run again\.\n$/,
         );
+      }
+    });
+
+    it('waits with a feed while an operator forbids writes, as for a migration', async () => {
+      const env = { MONGODB_URI: mongod.uri };
+      await forbidWrites(true);
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], { env });
+      try {
+        child.stdin.end(ndjson(aRecord()));
+        await once(child.stderr, 'readable');
+        await forbidWrites(false);
+        const { code, stdout, stderr } = await resultOf(child);
+        expect(stderr).toMatch(/^Waiting for MongoDB: .+\n$/);
+        expect(JSON.parse(stdout)).toEqual(counts({ read: 1, inserted: 1 }));
+        expect(code).toBe(0);
+      } finally {
+        child.kill('SIGKILL');
+        await forbidWrites(false);
       }
     });
 

@@ -10,6 +10,8 @@ import { messageOf } from '../common/text.js';
 const UNAUTHORIZED = 13;
 const AUTHENTICATION_FAILED = 18;
 const MAX_TIME_MS_EXPIRED = 50;
+/** An operator has forbidden all writes for a while (`setUserWriteBlockMode`), to migrate a cluster for one. */
+export const USER_WRITES_BLOCKED = 371;
 
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
 const TRANSIENT_CODES = [175, 239, 246, 24, 112];
@@ -37,6 +39,7 @@ export function isAway(error: unknown): boolean {
   if (isRetryable(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return true;
+  if (error.code === USER_WRITES_BLOCKED) return true;
   // A failure of the network in a bulk write has no code.
   if (error instanceof MongoBulkWriteError) return error.code === undefined;
   return !(error instanceof MongoServerError);

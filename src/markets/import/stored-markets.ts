@@ -1,6 +1,7 @@
 import { BSON, MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import { groupBy } from '../../common/group-by.js';
 import { EXACT_COLLATION } from '../../database/driver-options.js';
+import { USER_WRITES_BLOCKED } from '../../database/mongo-errors.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { MARKET_PROJECTION } from '../market-view.js';
 import { contentFields, identityKey, planMarket, type MarketPlan } from './market-plan.js';
@@ -67,8 +68,9 @@ export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOpe
   const options = { ordered: false, writeConcern: { w: 'majority' } } as const;
   return markets.bulkWrite(operations, options).catch((error: unknown) => {
     if (!(error instanceof MongoBulkWriteError)) throw error;
+    const errors = [error.writeErrors].flat();
     // Without errors of single markets the whole write has failed, or a majority may lack it.
-    if ([error.writeErrors].flat().length === 0) throw error;
+    if (errors.length === 0 || errors.some(({ code }) => code === USER_WRITES_BLOCKED)) throw error;
     return error.result;
   });
 }
