@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
+import { MAY_BE_DONE } from './cli.signals.js';
 import type { CommandContext } from './common/command.js';
 import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
@@ -50,10 +51,7 @@ export async function withDatabase(
 /** The driver's message alone does not tell that it is MongoDB's, and a write may have been done all the same. */
 function sayIfAway(error: unknown): never {
   if (!isAway(error)) throw error;
-  throw new Error(
-    `MongoDB can't be used: ${messageOf(error)}\nThe command may have done its work: look, and run it again.`,
-    { cause: error },
-  );
+  throw new Error(`MongoDB can't be used: ${messageOf(error)}\n${MAY_BE_DONE}`, { cause: error });
 }
 
 async function openServer(

@@ -38,6 +38,9 @@ it('a command that does not end is ended 5 s after the signal, and says so', () 
   jest.advanceTimersByTime(4_999);
   expect(exit).not.toHaveBeenCalled();
   jest.advanceTimersByTime(1);
-  expect(write.mock.calls).toEqual([['error: stopped by SIGTERM\n']]);
+  const [[said]] = write.mock.calls as [[string]];
+  expect(said).toBe(
+    'error: stopped by SIGTERM\nThe command may have done its work: look, and run it again.\n',
+  );
   expect(exit.mock.calls).toEqual([[1]]);
 });

@@ -1,5 +1,6 @@
 import type { Connection } from 'mongoose';
 import { API_KEYS } from '../common/collections.js';
+import { tellIfSlow } from '../common/tell-if-slow.js';
 import { EXACT_COLLATION } from '../database/driver-options.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
@@ -26,7 +27,11 @@ export type Show = (issued: IssuedKey) => Promise<void>;
 
 /** Makes, lists, revokes and rotates keys. Requests are checked by KeyVerifier. */
 export class ApiKeysService {
-  constructor(private readonly connection: Connection) {}
+  /** @param say tells an operator that a write is slow */
+  constructor(
+    private readonly connection: Connection,
+    private readonly say: (message: string) => Promise<void> = async () => undefined,
+  ) {}
 
   async create({ expiresInMs, ...fields }: NewKey, show?: Show): Promise<IssuedKey> {
     const createdAt = new Date();
@@ -42,7 +47,8 @@ export class ApiKeysService {
   /** Ends a key for good. The time of revocation of a key that is revoked already stays. */
   async revoke(id: string): Promise<StoredApiKey> {
     const active = { _id: id, revokedAt: null };
-    await this.records.updateOne(active, { $set: { revokedAt: new Date() } }, EXACT);
+    const revoked = { $set: { revokedAt: new Date() } };
+    await tellIfSlow(this.records.updateOne(active, revoked, EXACT), this.say);
     return this.find(id);
   }
 
@@ -56,12 +62,13 @@ export class ApiKeysService {
     const issued = await this.issue(successorOf(old, createdAt), show);
     const endsAt = new Date(createdAt.getTime() + options.overlapMs);
     // The new one first: a crash in between must not leave a caller without a key.
-    const { matchedCount } = await this.records.updateOne(
+    const replaced = this.records.updateOne(
       { _id: id, revokedAt: null, rotatedTo: null },
       // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
       [{ $set: { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } } }],
       EXACT,
     );
+    const { matchedCount } = await tellIfSlow(replaced, this.say);
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
     throw new Error(
@@ -87,7 +94,7 @@ export class ApiKeysService {
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
-    await this.records.insertOne(record, { ignoreUndefined: true });
+    await tellIfSlow(this.records.insertOne(record, { ignoreUndefined: true }), this.say);
     try {
       await show?.(issued);
     } catch (error) {

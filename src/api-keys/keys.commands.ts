@@ -59,24 +59,24 @@ export function addKeysCommands(program: Command, run: RunCommand): void {
 }
 
 async function create(context: CommandContext, { expiresIn, ...fields }: CreateOptions) {
-  const service = new ApiKeysService(context.connection);
+  const service = new ApiKeysService(context.connection, context.say);
   await service.create({ ...fields, expiresInMs: expiresIn }, showOnce(context));
 }
 
 async function list(context: CommandContext): Promise<void> {
-  const service = new ApiKeysService(context.connection);
+  const service = new ApiKeysService(context.connection, context.say);
   const keys = (await service.list()).map(shownKey);
   await context.print({ json: keys, text: keysTable(keys) });
 }
 
 async function revoke(context: CommandContext, id: string): Promise<void> {
-  const service = new ApiKeysService(context.connection);
+  const service = new ApiKeysService(context.connection, context.say);
   const record = shownKey(await service.revoke(id));
   await context.print({ json: record, text: `Revoked ${id} (${printable(record.name)}).` });
 }
 
 async function rotate(context: CommandContext, id: string, { overlap = DAY_MS }: RotateOptions) {
-  const service = new ApiKeysService(context.connection);
+  const service = new ApiKeysService(context.connection, context.say);
   await service.rotate(id, { overlapMs: overlap }, showOnce(context));
 }
 

@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { aRecord, counts, ndjson, importTo } from '../imports.js';
 import { TestMongod } from '../mongo.js';
-import { resultOf, startCli } from '../run-cli.js';
+import { primaryOf, writable } from '../mongo-admin.js';
+import { resultOf, runCli, startCli } from '../run-cli.js';
 import { until } from '../until.js';
 
 describe('markets import', () => {
@@ -84,6 +85,50 @@ describe('markets import', () => {
       expect(JSON.parse(stdout)).toMatchObject({ read: 200, rejected: 0 });
       expect(code).toBe(0);
       expect(await countStored(mongod)).toBe(200);
+    } finally {
+      await mongod.stop();
+    }
+  }, 60_000);
+
+  it('prints its report after a signal though a majority of the members lags, as other commands say why they wait', async () => {
+    const mongod = await TestMongod.start({ members: 2, arbiter: true });
+    const env = { MONGODB_URI: mongod.uri };
+    try {
+      await writable(mongod);
+      const { stdout: key } = await runCli(['keys', 'create', '--name', 'x', '--json'], { env });
+      await runCli(['db', 'init'], { env });
+      await mongod.kill('SIGKILL', 1 - (await primaryOf(mongod)));
+      // With an arbiter MongoDB's own default is one member.
+      const revoking = startCli(['keys', 'revoke', JSON.parse(key).id], {
+        env: { MONGODB_URI: `${mongod.uri}&w=majority` },
+      });
+      const revoked = resultOf(revoking);
+      const said = once(revoking.stderr, 'readable');
+
+      for (const [index, options] of [[], ['--follow']].entries()) {
+        const child = startCli(['markets', 'import', '--json', ...options, '-'], { env });
+        const ended = resultOf(child);
+        child.stdin.end(ndjson(aRecord()));
+        await until(async () => (await countStored(mongod)) > index);
+        child.kill('SIGTERM');
+        const { code, stdout, stderr } = await ended;
+        expect(stderr).toBe(
+          'error: stopped by SIGTERM; MongoDB has not acknowledged the last write: it may be done\n',
+        );
+        expect(JSON.parse(stdout)).toEqual(counts({}));
+        expect(code).toBe(1);
+      }
+
+      await said;
+      revoking.kill('SIGTERM');
+      const { code, stderr } = await revoked;
+      expect(stderr.split('\n')).toEqual([
+        expect.stringMatching(/^Waiting for MongoDB, which has not acknowledged a write for 5 s/),
+        'error: stopped by SIGTERM',
+        'The command may have done its work: look, and run it again.',
+        '',
+      ]);
+      expect(code).toBe(1);
     } finally {
       await mongod.stop();
     }

@@ -7,6 +7,7 @@ const LINE_EVERY_MS = 10_000;
 export class ImportProgress {
   private readonly bar = process.stderr.isTTY ? barFor(this.totalBytes) : undefined;
   private readonly timer: NodeJS.Timeout;
+  private isStopped = false;
   /** The bar shows them as they are whenever it is drawn. */
   private readonly figures = { megabytes: 0, read: 0, rate: 0 };
 
@@ -35,13 +36,15 @@ export class ImportProgress {
     this.bar?.update(bytes);
   }
 
-  /** A line on stderr that does not run into the bar, which is drawn again at its next turn. */
+  /** A line on stderr that does not run into the bar, which is drawn again at its next turn; nothing after the end. */
   async say(message: string): Promise<void> {
+    if (this.isStopped) return;
     if (this.bar) process.stderr.write('\r\u001b[K');
     await this.sayPlainly(message);
   }
 
   stop(): void {
+    this.isStopped = true;
     clearInterval(this.timer);
     this.bar?.stop();
   }

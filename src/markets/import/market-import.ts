@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { tellIfSlow } from '../../common/tell-if-slow.js';
 import { messageOf, printable } from '../../common/text.js';
 import { BatchWriter, type ImportEntry } from './batch-writer.js';
 import type { Chunks } from './chunks.js';
@@ -12,10 +13,6 @@ import { InputFault, type RawRecord } from './raw-record.js';
 import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 import { isTooLarge } from './stored-markets.js';
-
-/** So long after a write began, the user is told that it waits for a majority of the members. Milliseconds. */
-const SLOW_AFTER_MS = 5_000;
-const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW_AFTER_MS / 1_000} s: does a majority of its members lag?`;
 
 /** A signal that came just before the end of a feed may be told so long after it. Milliseconds. */
 const SIGNAL_WITHIN_MS = 50;
@@ -89,16 +86,14 @@ export class MarketImport {
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
     const write = () => this.markets.write(batch);
-    const slow = setTimeout(() => void this.progress.say(SLOW), SLOW_AFTER_MS);
+    const { follow, signal, progress } = this;
+    const writing = follow ? retryWhileAway(write, signal, progress) : write();
     try {
-      if (!this.follow) return await write();
-      return await retryWhileAway(write, this.signal, this.progress);
+      return await tellIfSlow(writing, (message) => progress.say(message));
     } catch (error) {
       const reason = printable(messageOf(error));
       const message = `MongoDB can't be used: ${reason}\nThe import can be run again.`;
       throw new Error(message, { cause: error });
-    } finally {
-      clearTimeout(slow);
     }
   }
 

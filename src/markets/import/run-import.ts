@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandContext } from '../../common/command.js';
-import { printable } from '../../common/text.js';
+import { messageOf, printable } from '../../common/text.js';
 import { missingIndexes } from '../../database/indexes.js';
 import { initDatabase } from '../../database/init.js';
 import { Market } from '../market.schema.js';
@@ -8,6 +10,9 @@ import { MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
 import { ImportProgress } from './import-progress.js';
 import { RejectLog } from './reject-log.js';
+
+/** A command's process ends 5 s after the signal, and the report comes before that. Milliseconds. */
+const REPORT_AFTER_SIGNAL_MS = 4_500;
 
 export interface RunOptions {
   readonly dryRun?: boolean;
@@ -29,7 +34,7 @@ export async function runImport(
   const marketImport = new MarketImport(writer, rejectLog, progress, signal, follow);
   try {
     rejectLog.open();
-    await marketImport.run(files);
+    await Promise.race([marketImport.run(files), outOfTime(signal)]);
     await rejectLog.close();
   } finally {
     progress.stop();
@@ -39,6 +44,15 @@ export async function runImport(
   const { rejected } = marketImport.report;
   if (rejected > maxRejects) failures.push(`${rejected} rejected, ${maxRejects} allowed`);
   if (failures.length > 0) throw new Error(failures.join('\n'));
+}
+
+/** Rejects some time after the signal, when an import has not come to its end by itself. */
+async function outOfTime(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await delay(REPORT_AFTER_SIGNAL_MS, undefined, { ref: false });
+  throw new Error(
+    `${messageOf(signal.reason)}; MongoDB has not acknowledged the last write: it may be done`,
+  );
 }
 
 /**
