@@ -38,3 +38,16 @@ it('lasts 60 ms at most, since probes wait for its end, however long the sockets
   clock.mockRestore();
   expect([1_059, 1_061].map((now) => slices.hasTime(now))).toEqual([true, false]);
 });
+
+it('counts the time that work takes after it has begun, too', async () => {
+  let now = 0;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
+  const work = jest.fn(() => {
+    queueMicrotask(() => (now += 3));
+    return work.mock.calls.length < 100;
+  });
+  new TimeSlices(work).request();
+  await nextTurn();
+  clock.mockRestore();
+  expect(work).toHaveBeenCalledTimes(2);
+});
