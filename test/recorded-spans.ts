@@ -8,6 +8,8 @@ interface RecordedSpan {
   readonly parent: unknown;
   attributes: Record<string, string | number>;
   status: number | undefined;
+  /** Whether the request was served within it, so that the spans of MongoDB's commands are below it. */
+  isActive: boolean;
   isEnded: boolean;
 }
 
@@ -19,7 +21,12 @@ export class RecordedSpans {
     ROOT_CONTEXT: {},
     SpanKind: { SERVER: 1 },
     SpanStatusCode: { ERROR: 2 },
-    context: { with: (_context: unknown, next: () => void) => next() },
+    context: {
+      with: ({ activate }: { activate?: () => void }, next: () => void) => {
+        activate?.();
+        next();
+      },
+    },
     propagation: {
       extract: (_context: unknown, carrier: object, getter: TextMapGetter) => ({
         traceparent: getter.get(carrier, 'traceparent'),
@@ -29,7 +36,7 @@ export class RecordedSpans {
     },
     trace: {
       getTracer: () => ({ startSpan: this.start.bind(this) }),
-      setSpan: (parent: unknown) => parent,
+      setSpan: (_parent: unknown, span: unknown) => span,
     },
   } as unknown as Api;
 
@@ -40,10 +47,12 @@ export class RecordedSpans {
       parent,
       attributes: {},
       status: undefined,
+      isActive: false,
       isEnded: false,
     };
     this.spans.push(span);
     return {
+      activate: () => void (span.isActive = true),
       updateName: (given: string) => void (span.name = given),
       setAttributes: (given: Record<string, string | number>) =>
         void Object.assign(span.attributes, given),

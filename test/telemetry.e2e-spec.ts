@@ -594,6 +594,7 @@ it('a trace is that of the caller, and holds nothing of his words besides', asyn
           'markets_odds.source': 'database',
         },
         status: undefined,
+        isActive: true,
         isEnded: true,
       },
     ]);
