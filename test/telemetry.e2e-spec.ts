@@ -628,6 +628,25 @@ it('a trace says that the service failed, and has no span of a stream, which las
   }
 });
 
+it('a trace tells of a client that left without an answer', async () => {
+  const recorded = new RecordedSpans();
+  const traced = await createTestApp({}, { tracing: recorded.api });
+  try {
+    const socket = connect(traced.port, '127.0.0.1');
+    const { key } = traced;
+    socket.write(
+      `GET /v1/markets/market/fixture/f HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\n\r\n`,
+    );
+    const [request] = (await once(traced.app.getHttpServer(), 'request')) as [IncomingMessage];
+    // Its key is being looked up now.
+    request.socket.destroy();
+    await until(() => recorded.spans.some(({ isEnded }) => isEnded));
+    expect(recorded.spans).toMatchObject([{ attributes: { 'http.response.status_code': 499 } }]);
+  } finally {
+    await traced.close();
+  }
+});
+
 it('that there are no traces is said where no log is read', () => {
   const built = new URL('../dist/telemetry/tracing.js', import.meta.url).href;
   const script = `
