@@ -235,6 +235,16 @@ describe('tries beside one another', () => {
     await delay(0);
     expect(tries.map(({ aborted }) => aborted)).toEqual([true, false]);
   });
+
+  it('have no timer left when they are refused, which would keep a process alive', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const { signal } = new AbortController();
+    const options = { everyMs: 1_000, eachMs: 5_000, signal };
+    const lost = hedge(async () => Promise.reject(await refused('unauthorized')), options);
+    await expect(lost).rejects.toMatchObject({ code: 'unauthorized' });
+    await jest.advanceTimersByTimeAsync(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
 });
 
 describe('a watch whose line is dead', () => {
@@ -901,6 +911,13 @@ it('news come before the word that they are all, and both before the failure tha
   events.end(new Error('refused'));
   expect((await events.next()).value).toMatchObject({ type: 'markets' });
   expect((await events.next()).value).toMatchObject({ type: 'current' });
+  await expect(events.next()).rejects.toThrow('refused');
+});
+
+it('what ended a watch is told, though the watch is closed before that was taken', async () => {
+  const events = new WatchEvents();
+  events.end(new Error('refused'));
+  events.end();
   await expect(events.next()).rejects.toThrow('refused');
 });
 
