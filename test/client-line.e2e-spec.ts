@@ -710,6 +710,12 @@ describe('all markets', () => {
     expect(ids.toSorted((one, other) => one - other)).toEqual(few);
   });
 
+  it('are all given that stay when so many go that the next page is empty', async () => {
+    const staying = all.slice(100, 150);
+    const ids = await walk((request) => (request === 1 ? all.slice(0, 150) : staying));
+    expect(ids).toEqual(expect.arrayContaining(staying));
+  });
+
   it('are given once each that stay, whatever goes and comes meanwhile', async () => {
     for (let seed = 1; seed <= 50; seed += 1) {
       const random = new Random(seed);
