@@ -78,6 +78,9 @@ interface ComposeService {
   readonly ports?: readonly string[];
   readonly networks?: readonly string[];
   readonly secrets?: readonly (string | { source: string; target?: string })[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  /** Set for what goes on; what makes something has an end. */
+  readonly restart?: string;
 }
 
 interface ComposeServer extends ComposeService {
@@ -343,6 +346,21 @@ describe('Compose', () => {
 
   it('is up when look-ups can be answered, for whom `--wait` waits', () => {
     expect(markets.healthcheck.test).toEqual(['CMD', 'node', 'dist/health-check.js', 'ready']);
+  });
+
+  it('starts nothing before what it needs is made, such as the indexes', () => {
+    const conditions = Object.values(services)
+      .flatMap(({ depends_on = {} }) => Object.entries(depends_on))
+      .filter(([name]) => services[name]?.restart === undefined)
+      .map(([name, { condition }]) => `${name}: ${condition}`);
+    expect(Object.keys(markets.depends_on ?? {})).toContain('db-init');
+    expect(new Set(conditions)).toEqual(
+      new Set([
+        'db-init: service_completed_successfully',
+        'mongo-setup: service_completed_successfully',
+        'mongo-keyfile: service_completed_successfully',
+      ]),
+    );
   });
 
   it('publishes the service alone, and on this machine alone unless told otherwise', () => {
