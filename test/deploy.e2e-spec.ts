@@ -28,10 +28,12 @@ import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
 import { aMarket } from './factories.js';
+import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { Line } from './line.js';
 import { TestMongod } from './mongo.js';
 import { APP_NAME } from './mongo-admin.js';
 import { MongosDisguise } from './mongos-disguise.js';
+import { runHere } from './run-here.js';
 import { until } from './until.js';
 
 const UNAUTHORIZED = 13;
@@ -372,6 +374,19 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       (client: MongoClient) => client.db('admin').collection('system.users').findOne(),
     ];
     expect(await refusals('marketsService', attempts)).toEqual(attempts.map(() => UNAUTHORIZED));
+  });
+
+  it('let the operator import markets, and bring them up to date', async () => {
+    const record = aRecord();
+    const changed = { ...record, marketStatus: 'SUSPENDED' };
+    for (const [input, done] of [
+      [record, { inserted: 1 }],
+      [changed, { updated: 1 }],
+    ] as const) {
+      const uri = uriOf('marketsOperator');
+      const { report } = await importTo(uri, ['-'], ndjson(input), runHere);
+      expect(report).toEqual(counts({ read: 1, ...done }));
+    }
   });
 
   it('let the operator drop nothing, write to no other collection and read no other database', async () => {
