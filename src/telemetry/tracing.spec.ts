@@ -1,23 +1,27 @@
 import { expect, it, jest } from '@jest/globals';
 
 let options: unknown;
+const start = jest.fn();
+/** As where the collector is away. */
+const shutdown = jest.fn(() => Promise.reject(new Error('connect ECONNREFUSED')));
 
-/** A collector that is away. */
 class NodeSDK {
+  readonly start = start;
+  readonly shutdown = shutdown;
   constructor(given: object) {
     options = given;
   }
-  start(): void {}
-  shutdown(): Promise<void> {
-    return Promise.reject(new Error('connect ECONNREFUSED'));
-  }
+}
+
+class MongoDBInstrumentation {
+  readonly traced = 'mongodb';
 }
 
 jest.unstable_mockModule('./opentelemetry.js', () => ({
   loadPackages: async () => [
     { NodeSDK, resources: { envDetector: 'env' } },
     {},
-    { MongoDBInstrumentation: Object },
+    { MongoDBInstrumentation },
   ],
 }));
 
@@ -36,10 +40,19 @@ it.each([
   expect(wantsTraces(env)).toBe(expected);
 });
 
+it('the driver of MongoDB is traced, under the name that is set for the service', async () => {
+  await startTracing({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_SERVICE_NAME: 'odds' });
+  const instrumentations = [{ traced: 'mongodb' }];
+  expect(options).toMatchObject({ serviceName: 'odds', instrumentations });
+  expect(start).toHaveBeenCalledTimes(1);
+});
+
 it('a server ends well though nobody takes its last spans', async () => {
   await startTracing({ OTEL_TRACES_EXPORTER: 'otlp' });
   // Nothing but traces goes out, and nothing of the machine or the command line with them.
   const nothingElse = { metricReaders: [], logRecordProcessors: [], resourceDetectors: ['env'] };
   expect(options).toMatchObject({ serviceName: 'markets-odds-service', ...nothingElse });
+  expect(shutdown).not.toHaveBeenCalled();
   await expect(stopTracing()).resolves.toBeUndefined();
+  expect(shutdown).toHaveBeenCalledTimes(1);
 });
