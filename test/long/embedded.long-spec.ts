@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
 import { demoMarkets } from '../../src/demo/demo-markets.js';
 import { openEmbedded } from '../../src/embedded-mongod/embedded.js';
@@ -133,6 +134,23 @@ it('the server ends within 15 s though its mongod hangs and a client does not re
     server.kill('SIGTERM');
     expect(await server.exited).toBe(0);
     expect(performance.now() - began).toBeLessThan(15_000);
+  } finally {
+    unread.destroy();
+    await server.stop();
+  }
+});
+
+it('the server ends its mongod well though a client does not read', async () => {
+  const server = await startServer({ EMBEDDED_DB_PATH: folder });
+  const unread = connect(server.port, '127.0.0.1').on('error', () => undefined);
+  try {
+    // More than the buffers of both ends hold.
+    unread.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
+    await once(unread, 'readable');
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    // A mongod that is killed can't empty the file.
+    expect(await readFile(join(folder, 'mongod.lock'), 'utf8')).toBe('');
   } finally {
     unread.destroy();
     await server.stop();
