@@ -116,6 +116,11 @@ it('refuses some of too many requests, serves the rest, and says so', async () =
   await service.get(PATH).expect(200);
 });
 
+it('refuses no probe, however many come', async () => {
+  const answers = await flood('', '/health/live');
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
 it('refuses what only begins like the path of a probe', async () => {
   const answers = await flood('', '/health/live/x');
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 503]));
