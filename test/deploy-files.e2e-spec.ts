@@ -478,14 +478,14 @@ describe('Compose', () => {
       privileges: [{ resource: { db: 'odds', collection: '' } }],
     });
 
-    // At the next start, with another password and a role that has grown.
-    files['/run/secrets/service.env'] = 'MONGODB_URI=mongodb://a:new@m/odds\n';
+    // At the next start, with another password, escaped in its URL, and a role that has grown.
+    files['/run/secrets/service.env'] = 'MONGODB_URI=mongodb://a:n%40w@m/odds\n';
     files['/setup/roles.json'] = (files['/setup/roles.json'] ?? '').replaceAll(
       '"find"',
       '"dbStats"',
     );
     run();
-    expect(Object.fromEntries(users)).toEqual({ ...made, a: { ...made.a, pwd: 'new' } });
+    expect(Object.fromEntries(users)).toEqual({ ...made, a: { ...made.a, pwd: 'n@w' } });
     expect(JSON.stringify(roles.get('marketsService'))).toContain('dbStats');
   });
 });
