@@ -389,6 +389,14 @@ describe('The database users of deploy/mongodb/roles.json', () => {
     }
   });
 
+  it('let the operator take back a key that could not be shown', async () => {
+    const keys = keysOf(await connectedApp('marketsOperator'));
+    const unseen = new Error('stdout is closed');
+    const creating = keys.create({ name: 'unseen' }, () => Promise.reject(unseen));
+    await expect(creating).rejects.toBe(unseen);
+    expect((await keys.list()).map(({ name }) => name)).not.toContain('unseen');
+  });
+
   it('let the operator drop nothing, write to no other collection and read no other database', async () => {
     const attempts = [
       (client: MongoClient) => client.db().collection('markets').drop(),
