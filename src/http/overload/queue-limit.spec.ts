@@ -11,6 +11,10 @@ it('is short while little is served in time, and forgets that once nobody waits'
   expect(limit.at(1_010, 0)).toBe(queueMax);
 });
 
+it('is as short as it can be while nothing is served at all', () => {
+  expect(new QueueLimit(HTTP_LIMITS).at(1_000, 500)).toBe(HTTP_LIMITS.queueMin);
+});
+
 it('never grows above its bound, however much is served', () => {
   const limit = new QueueLimit(HTTP_LIMITS);
   for (let served = 0; served < 10_000; served += 1) limit.countServed();
