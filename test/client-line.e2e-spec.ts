@@ -736,6 +736,14 @@ describe('a wait', () => {
     expect(new Set(waits).size).toBe(waits.length);
   });
 
+  it('is up to a quarter of a second longer, or of a long wait a quarter, so that clients spread', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(1);
+    const waits = ['0', '60'].map(async (seconds) =>
+      waitMs(await refused('rate_limited', { 'Retry-After': seconds }), 0),
+    );
+    expect(await Promise.all(waits)).toEqual([250, 75_000]);
+  });
+
   it('is as long as where the service asks for none, though what it asks for can not be read', async () => {
     const problem = await refused('rate_limited', { 'Retry-After': 'soon' });
     expect(waitMs(problem, 0)).toBeGreaterThanOrEqual(250);
