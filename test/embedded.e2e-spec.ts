@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { mkdir, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +23,7 @@ import {
   ownDataPaths,
   User,
 } from './embedded-processes.js';
+import { ServerProcess } from './server-process.js';
 import { until } from './until.js';
 
 ownDataPaths();
@@ -174,6 +175,20 @@ describe('the embedded MongoDB', () => {
     const options = { path: folder, name: 'a command', shared: false };
     await expect(openEmbedded(options, () => undefined)).rejects.toThrow('EISDIR');
     expect(await mongodPid()).toBe(0);
+  });
+
+  it('is ended well by a server that can not listen', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo;
+    try {
+      const env = { EMBEDDED_DB_PATH: folder, PORT: String(port) };
+      expect(await ServerProcess.spawn(env).exited).toBe(1);
+      // A mongod that is killed can't empty the file.
+      expect(await readFile(join(folder, 'mongod.lock'), 'utf8')).toBe('');
+    } finally {
+      holder.close();
+    }
   });
 
   it('says why it can not run', async () => {
