@@ -8,6 +8,7 @@ import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { FeedProgress } from '../src/change-feed/feed-progress.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
+import { compressors } from '../src/markets/json-body.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
@@ -164,6 +165,16 @@ describe('an answer of megabytes', () => {
       expect(coded.length === null).toBe(encoding !== 'identity');
     },
   );
+
+  it('is not compressed for who asks for its head alone', async () => {
+    const compressing = jest.spyOn(compressors.gzip, 'pieceByPiece');
+    const url = `${service.url}/v1/markets/changes?eventId=${await anEvent(3, MIB)}`;
+    const headers = { 'X-API-Key': service.key, 'Accept-Encoding': 'gzip' };
+    const answer = await inTime(() => fetch(url, { method: 'HEAD', headers }));
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(compressing).not.toHaveBeenCalled();
+    compressing.mockRestore();
+  });
 });
 
 it('many events are loaded ten at a time, by replies that hold up nobody for long', async () => {
