@@ -48,7 +48,7 @@ export class ApiKeysService {
   async revoke(id: string): Promise<StoredApiKey> {
     const active = { _id: id, revokedAt: null };
     const revoked = { $set: { revokedAt: new Date() } };
-    await tellIfSlow(this.records.updateOne(active, revoked, EXACT), this.say);
+    await tellIfSlow(() => this.records.updateOne(active, revoked, EXACT), this.say);
     return this.find(id);
   }
 
@@ -62,13 +62,11 @@ export class ApiKeysService {
     const issued = await this.issue(successorOf(old, createdAt), show);
     const endsAt = new Date(createdAt.getTime() + options.overlapMs);
     // The new one first: a crash in between must not leave a caller without a key.
-    const replaced = this.records.updateOne(
-      { _id: id, revokedAt: null, rotatedTo: null },
-      // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
-      [{ $set: { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } } }],
-      EXACT,
-    );
-    const { matchedCount } = await tellIfSlow(replaced, this.say);
+    const active = { _id: id, revokedAt: null, rotatedTo: null };
+    // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
+    const fields = { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } };
+    const replace = () => this.records.updateOne(active, [{ $set: fields }], EXACT);
+    const { matchedCount } = await tellIfSlow(replace, this.say);
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
     throw new Error(
@@ -94,7 +92,8 @@ export class ApiKeysService {
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
-    await tellIfSlow(this.records.insertOne(record, { ignoreUndefined: true }), this.say);
+    const insert = () => this.records.insertOne(record, { ignoreUndefined: true });
+    await tellIfSlow(insert, this.say);
     try {
       await show?.(issued);
     } catch (error) {

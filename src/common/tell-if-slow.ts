@@ -4,9 +4,9 @@ const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW
 
 /** The result of a write; while it is slow, a message says so. */
 export async function tellIfSlow<T>(
-  write: Promise<T>,
+  write: () => Promise<T>,
   say: (message: string) => Promise<void>,
 ): Promise<T> {
   const slow = setTimeout(() => void say(SLOW), SLOW_AFTER_MS);
-  return write.finally(() => clearTimeout(slow));
+  return write().finally(() => clearTimeout(slow));
 }

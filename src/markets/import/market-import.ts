@@ -87,9 +87,9 @@ export class MarketImport {
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
     const write = () => this.markets.write(batch);
     const { follow, signal, progress } = this;
-    const writing = follow ? retryWhileAway(write, signal, progress) : write();
+    const writeAll = follow ? () => retryWhileAway(write, signal, progress) : write;
     try {
-      return await tellIfSlow(writing, (message) => progress.say(message));
+      return await tellIfSlow(writeAll, (message) => progress.say(message));
     } catch (error) {
       const reason = printable(messageOf(error));
       const message = `MongoDB can't be used: ${reason}\nThe import can be run again.`;
