@@ -49,6 +49,19 @@ it('refuses everybody in time who waits, though nobody comes any more', () => {
   expect(refuse).toHaveBeenCalledTimes(3);
 });
 
+it('refuses those who are late already in turns, by no timer in the past', () => {
+  const { ask, refuse } = full();
+  const timers = jest.spyOn(globalThis, 'setTimeout');
+  const now = jest.spyOn(performance, 'now');
+  for (let count = 0; count < HTTP_LIMITS.queueMin + 1; count += 1) ask();
+  // The process stood still until then.
+  now.mockReturnValue(2 * HTTP_LIMITS.longestWaitMs);
+  jest.advanceTimersByTime(HTTP_LIMITS.longestWaitMs);
+  expect(refuse).toHaveBeenCalledTimes(HTTP_LIMITS.queueMin);
+  expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([HTTP_LIMITS.longestWaitMs, 0]);
+  now.mockRestore();
+});
+
 it('begins nothing for who has left while he waited, but the next one', () => {
   const { admission, ask, first, serve } = full();
   ask(false);
