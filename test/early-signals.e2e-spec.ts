@@ -11,7 +11,7 @@ const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.ur
 
 /** Takes a signal over in the very turn of the event loop in which it comes, as a start that keeps busy does. */
 const PROGRAM = (signal: string) => `
-  import { handleSignals } from '${SIGNALS_OF_THE_SERVER}';
+  import { handleSignals } from ${JSON.stringify(SIGNALS_OF_THE_SERVER)};
   process.kill(process.pid, '${signal}');
   handleSignals((told) => process.exit(told === '${signal}' ? 7 : 8));
   setTimeout(() => process.exit(9), 5_000);
@@ -23,9 +23,9 @@ const RUN = new URL('../scripts/run.js', import.meta.url).href;
 const UNDER_NPM = `
   let now = 0;
   performance.now = () => now;
-  await import('${RUN}');
-  const { handleSignals } = await import('${SIGNALS_OF_THE_SERVER}');
-  handleSignals((told) => console.log(now, told));
+  await import(${JSON.stringify(RUN)});
+  const { handleSignals } = await import(${JSON.stringify(SIGNALS_OF_THE_SERVER)});
+  handleSignals((told) => console.log(String(now), told));
   for (const [at, signal] of [[0, 'SIGINT'], [200, 'SIGINT'], [210, 'SIGTERM'], [300, 'SIGINT']]) {
     now = at;
     process.emit(signal, signal);

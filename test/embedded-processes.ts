@@ -20,7 +20,7 @@ const built = new URL('../dist/embedded-mongod/embedded.js', import.meta.url).hr
 
 /** Opens the database, prints its connection string, and closes it on SIGINT. */
 const userProgram = `
-  import { openEmbedded } from '${built}';
+  import { openEmbedded } from ${JSON.stringify(built)};
   const [, path, name, shared, unknownUserMs] = process.argv;
   const options = { path, name, shared: shared === 'true', unknownUserMs: Number(unknownUserMs) };
   const embedded = await openEmbedded(options, (line) => console.error(line));

@@ -51,7 +51,9 @@ export class PackedClient {
   async runExample(name: string, env: Readonly<Record<string, string>>): Promise<string> {
     const file = join(this.folder, name);
     await writeFile(file, await readFile(resolve('clients/typescript/examples', name)));
-    const { stdout } = await execute(process.execPath, [file], { env: { ...process.env, ...env } });
+    // Jest has its workers write in colours where it does so itself, in a terminal.
+    const options = { env: { ...process.env, FORCE_COLOR: '0', ...env } };
+    const { stdout } = await execute(process.execPath, [file], options);
     return stdout;
   }
 

@@ -50,10 +50,10 @@ export async function runCli(
 
 /** Starts a line of bash in which `markets` is the command line, and `MARKETS` what can be executed in its place. */
 export function startShell(line: string, options: CliOptions = {}): ChildProcessWithoutNullStreams {
-  const program = `MARKETS=("${process.execPath}" "${CLI}"); markets() { "\${MARKETS[@]}" "$@"; }`;
+  const program = 'MARKETS=("$0" "$1"); markets() { "${MARKETS[@]}" "$@"; }';
   const child = spawn(
     'bash',
-    ['-c', `${program}; set -o pipefail; ${line}`],
+    ['-c', `${program}; set -o pipefail; ${line}`, process.execPath, CLI],
     environmentOf(options),
   );
   child.stdin.on('error', () => undefined).end(options.input ?? '');

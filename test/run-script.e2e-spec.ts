@@ -37,7 +37,7 @@ const BUILD = `
   const count = existsSync('count') ? Number(readFileSync('count')) + 1 : 1;
   if (count === 1) writeFileSync('src/main.ts', '');
   mkdirSync('dist', { recursive: true });
-  writeFileSync('dist/main.js', 'console.log(' + count + ')');
+  writeFileSync('dist/main.js', 'console.log("' + count + '")');
   writeFileSync('count', String(count));
   console.log('Built, as nest says on stdout');`;
 

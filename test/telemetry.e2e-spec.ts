@@ -648,7 +648,7 @@ it('a trace tells of a client that left without an answer', async () => {
 it('that there are no traces is said where no log is read', () => {
   const built = new URL('../dist/telemetry/tracing.js', import.meta.url).href;
   const script = `
-    import { startTracing } from '${built}';
+    import { startTracing } from ${JSON.stringify(built)};
     await startTracing({ OTEL_TRACES_EXPORTER: 'console' });`;
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -683,7 +683,7 @@ it('a server that has something to say on stderr serves, though nobody reads it,
 it('the last lines of the log are written, though the process ends at once', () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
-    import { createLogger } from '${built}';
+    import { createLogger } from ${JSON.stringify(built)};
     createLogger({ logLevel: 'info', logFormat: 'json' }).info('the last');
     process.exit(0);`;
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
@@ -719,7 +719,7 @@ it('a fault that nobody caught ends the server, though there is more to do, and 
 it('a log for people holds nothing up while nobody reads it', async () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
-    import { createLogger } from '${built}';
+    import { createLogger } from ${JSON.stringify(built)};
     const logger = createLogger({ logLevel: 'info', logFormat: 'pretty' });
     for (let count = 0; count < 1_000; count += 1) logger.info('x'.repeat(1_000));
     setTimeout(() => process.stderr.write('goes on'), 20);`;
