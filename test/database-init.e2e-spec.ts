@@ -24,7 +24,7 @@ import { aMarket, aRunner, store } from './factories.js';
 import { MARKET_INDEXES } from './market-indexes.js';
 import { setFailCommand, timesFailed } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
-import { monitored, readsDuring } from './mongo-commands.js';
+import { commandsDuring, monitored, readsDuring } from './mongo-commands.js';
 import { runHere } from './run-here.js';
 import { until } from './until.js';
 
@@ -166,6 +166,23 @@ describe('a connection string that names how reads and writes go', () => {
     }, 5_000);
   });
 });
+
+it.each(['w=0', 'w=1', 'w=2&wtimeoutMS=1', 'w=nosuchtag&readConcernLevel=nosuchlevel'])(
+  'keys are written to a majority, and read, though the connection string says %s',
+  async (concerns) => {
+    service = await createTestApp({ mongodbUri: monitored(`${mongodbUri}&${concerns}`) });
+    const { database, keys } = service;
+    const commands = await commandsDuring(database.connection, async () => {
+      const { id } = await keys.create({ name: 'a' });
+      await keys.revoke((await keys.rotate(id, { overlapMs: 0 })).id);
+      expect(await keys.list()).toHaveLength(3);
+    });
+    const writes = commands.filter(({ commandName }) => /insert|update/.test(commandName));
+    expect(writes).toHaveLength(4);
+    for (const { command } of writes)
+      expect(command['writeConcern']).toEqual({ w: 'majority', wtimeout: 0 });
+  },
+);
 
 describe('a connection string that names how documents are read', () => {
   it('changes neither answers nor keys nor the change feed', async () => {

@@ -664,7 +664,7 @@ describe('markets import', () => {
 
     it('compares with the newest state, and waits for a majority, whatever the connection string says', async () => {
       await other.db().command({ profile: 2 });
-      const options = '&w=1&readConcernLevel=majority';
+      const options = '&w=1&wtimeoutMS=1&readConcernLevel=majority';
       await importInProcess(mongod.uri + options, ['-'], ndjson(aRecord()));
       await other.db().command({ profile: 0 });
       const profile = other.db().collection('system.profile');
@@ -673,7 +673,9 @@ describe('markets import', () => {
       // In another collation MongoDB finds no index for it.
       expect(query?.['command'].collation).toEqual({ locale: 'simple' });
       const inserts = await profile.find({ op: 'insert', ns: /\.markets$/ }).toArray();
-      expect(inserts.map(({ command }) => command.writeConcern)).toEqual([{ w: 'majority' }]);
+      expect(inserts.map(({ command }) => command.writeConcern)).toEqual([
+        { w: 'majority', wtimeout: 0 },
+      ]);
     });
 
     it('compares with what the primary has, so that a dry run without one fails', async () => {

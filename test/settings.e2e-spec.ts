@@ -116,12 +116,6 @@ it.each([
   );
 });
 
-it('writes must be acknowledged', () => {
-  const uri = 'mongodb://127.0.0.1/odds';
-  expect(loadConfig({ MONGODB_URI: `${uri}?w=1` })).toHaveProperty('mongodbUri');
-  expect(() => loadConfig({ MONGODB_URI: `${uri}?w=0` })).toThrow('MONGODB_URI must not have w=0');
-});
-
 it('maxStalenessSeconds is not below what MongoDB takes', () => {
   const uri = 'mongodb://127.0.0.1/odds?maxStalenessSeconds=';
   expect(loadConfig({ MONGODB_URI: `${uri}90` })).toHaveProperty('mongodbUri');

@@ -61,7 +61,7 @@ export function mongodbUri(text: string): string {
         'in a password % @ : / are %25 %40 %3A %2F',
     );
   }
-  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, writeConcern } = client.options;
+  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options;
   const isAllowed =
     Buffer.byteLength(dbName) <= DATABASE_NAME_BYTES &&
     !NOT_IN_DATABASE_NAMES.test(dbName) &&
@@ -70,11 +70,6 @@ export function mongodbUri(text: string): string {
     throw new SettingFault(
       'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces; ' +
         "admin, config and local are MongoDB's own (a user's database is named by authSource)",
-    );
-  }
-  if (writeConcern?.w === 0) {
-    throw new SettingFault(
-      'must not have w=0: nobody would know whether a key was stored or revoked',
     );
   }
   // Read from the text: the driver keeps it only for a read preference of the URI, and the service has its own.

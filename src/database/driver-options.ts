@@ -25,6 +25,10 @@ export const DECODING = {
 export const DRIVER_OPTIONS = {
   appName: 'markets-odds-service',
   readPreference: 'primaryPreferred',
+  readConcernLevel: 'local',
+  // What a primary alone has may be lost with it: a key that was revoked would be good again.
+  w: 'majority',
+  wtimeoutMS: 0,
   maxPoolSize: 32,
   // Opened beforehand: each takes some round trips, which are long where MongoDB is far.
   minPoolSize: 8,

@@ -27,7 +27,6 @@ export async function findStored(
     {
       projection: MARKET_PROJECTION,
       collation: EXACT_COLLATION,
-      readConcern: { level: 'local' },
       readPreference: 'primary',
     },
   );
@@ -65,8 +64,7 @@ export function upsertOf({ fields, document }: MarketPlan): AnyBulkWriteOperatio
 
 /** Writes them all, in no order; the result tells what was refused. @throws when MongoDB can't be used */
 export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOperation[]) {
-  const options = { ordered: false, writeConcern: { w: 'majority' } } as const;
-  return markets.bulkWrite(operations, options).catch((error: unknown) => {
+  return markets.bulkWrite(operations, { ordered: false }).catch((error: unknown) => {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     const errors = [error.writeErrors].flat();
     // Without errors of single markets the whole write has failed, or a majority may lack it.
