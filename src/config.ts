@@ -1,8 +1,8 @@
 import { environment } from './common/env-file.js';
+import { mongodbUri } from './common/mongodb-uri.js';
 import {
   boolean,
   host,
-  mongodbUri,
   oneOf,
   origins,
   redisUrl,

@@ -183,6 +183,19 @@ it.each([' redis://host', 'redis://host\n', 'redis://host#1'])('REDIS_URL is not
 });
 
 it.each([
+  ['compressors=zlib,snappy', 'snappy'],
+  ['proxyHost=127.0.0.1', 'socks'],
+  ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
+])('a connection string with %s needs a package', (options, name) => {
+  const uri = 'mongodb://127.0.0.1/odds?';
+  expect(loadConfig({ MONGODB_URI: `${uri}compressors=zlib` })).toHaveProperty('mongodbUri');
+  expect(() => loadConfig({ MONGODB_URI: uri + options })).toThrow(
+    `MONGODB_URI must not have options that need what is not installed: ${name}`,
+  );
+});
+
+it.each([
+  ['a host without a name', 'mongodb://punter:s3cret@host,,other/odds'],
   ['a slash in the password', 'mongodb://punter:s3/cret@host/odds'],
   ['an option that there is not', 'mongodb://punter:secret@host/odds?s3=cret'],
   ['another scheme', 'odds://punter:s3cret@host'],

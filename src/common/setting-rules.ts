@@ -1,5 +1,3 @@
-import { MongoClient } from 'mongodb';
-import { accessSync, constants, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 /** Says what a value must be; never what it was, since it may be a secret. */
@@ -36,62 +34,9 @@ export function host(text: string): string {
 }
 
 /** URL parsers disagree about these characters: some cut the text there, others read on. */
-function refuseUnescaped(text: string): void {
+export function refuseUnescaped(text: string): void {
   if (!/[\s#]/.test(text)) return;
   throw new SettingFault('must have no line break, no space and no # (escaped: %20, %23)');
-}
-
-/** What no name of a database may hold (MongoDB manual, "Naming Restrictions"). */
-const NOT_IN_DATABASE_NAMES = /[/\\. "$*<>:|?\0]/;
-const DATABASE_NAME_BYTES = 63;
-const DATABASES_OF_MONGODB = ['admin', 'config', 'local'];
-
-/** MongoDB refuses each read that allows a secondary to be behind by less. */
-const MAX_STALENESS_SECONDS_MIN = 90;
-
-export function mongodbUri(text: string): string {
-  refuseUnescaped(text);
-  let client: MongoClient;
-  try {
-    // The driver's own parser decides; nothing connects before `connect()`.
-    client = new MongoClient(text);
-  } catch {
-    throw new SettingFault(
-      'must be a MongoDB connection string (mongodb://… or mongodb+srv://…) with options that the driver knows; ' +
-        'in a password % @ : / are %25 %40 %3A %2F',
-    );
-  }
-  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options;
-  const isAllowed =
-    Buffer.byteLength(dbName) <= DATABASE_NAME_BYTES &&
-    !NOT_IN_DATABASE_NAMES.test(dbName) &&
-    !DATABASES_OF_MONGODB.includes(dbName);
-  if (!isAllowed) {
-    throw new SettingFault(
-      'must name a database as MongoDB allows: at most 63 bytes, without . $ / \\ or spaces; ' +
-        "admin, config and local are MongoDB's own (a user's database is named by authSource)",
-    );
-  }
-  // Read from the text: the driver keeps it only for a read preference of the URI, and the service has its own.
-  const staleness = /[?&]maxStalenessSeconds=(\d+)/i.exec(text)?.[1];
-  if (Number(staleness) < MAX_STALENESS_SECONDS_MIN) {
-    throw new SettingFault(`must not have maxStalenessSeconds below ${MAX_STALENESS_SECONDS_MIN}`);
-  }
-  // The driver reads these files when it connects, and would report that the server can't be reached.
-  if (![tlsCAFile, tlsCRLFile, tlsCertificateKeyFile].every(isAbsentOrReadable)) {
-    throw new SettingFault('must name TLS files that can be read');
-  }
-  return text;
-}
-
-function isAbsentOrReadable(path: string | undefined): boolean {
-  try {
-    if (!path) return true;
-    accessSync(path, constants.R_OK);
-    return !statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
 }
 
 export function redisUrl(text: string): string {
