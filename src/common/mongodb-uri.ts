@@ -47,7 +47,8 @@ export function mongodbUri(text: string): string {
   }
   const missing = packagesFor(client.options).filter((name) => !isInstalled(name));
   if (missing.length > 0) {
-    throw new SettingFault(`must not have options that need what is not installed: ${missing}`);
+    const names = missing.join(', ');
+    throw new SettingFault(`must not have options that need what is not installed: ${names}`);
   }
   return text;
 }
