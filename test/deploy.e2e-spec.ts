@@ -23,7 +23,7 @@ import { Config, settings } from '../src/config.js';
 import { Database } from '../src/database/database.js';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { databaseStatus } from '../src/db-admin/status.js';
-import { initDatabase } from '../src/database/init.js';
+import { collectionOptions, initDatabase } from '../src/database/init.js';
 import { createLogger } from '../src/telemetry/logger.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
@@ -238,7 +238,9 @@ describe('The database users of deploy/mongodb/roles.json', () => {
         await until(() => begin.mock.calls.length >= tries);
       }
       const told = logged.filter((line) => line.includes('The change feed is blind'));
-      expect(told).toEqual([expect.stringContaining('not authorized on markets-odds"')]);
+      expect(told).toEqual([
+        expect.stringContaining('not authorized on markets-odds to execute command aggregate"'),
+      ]);
     } finally {
       await root.db(DATABASE).command({ grantPrivilegesToRole: 'marketsService', privileges });
     }
@@ -306,6 +308,18 @@ describe('The database users of deploy/mongodb/roles.json', () => {
       await Promise.all(apps.splice(0).map((app) => app.close()));
       mongos.close();
     }
+  });
+
+  it('are not needed to begin: the built-in role readWrite makes all that is wanted in an empty database', async () => {
+    const name = 'empty';
+    const roles = [{ role: 'readWrite', db: name }];
+    await root.db(name).command({ createUser: 'host', pwd: PASSWORD, roles });
+    const MONGODB_URI = uriOf('host').replace(DATABASE, name);
+    const { code, stdout } = await runHere(['db', 'init'], { env: { MONGODB_URI } });
+    expect({ code, failed: /FAILED.*/.exec(stdout)?.[0] }).toEqual({ code: 0, failed: undefined });
+    expect(await collectionOptions(root.db(name), 'markets')).toEqual({
+      changeStreamPreAndPostImages: { enabled: true },
+    });
   });
 
   it('let the service turn on no images, which it does not try again and again', async () => {

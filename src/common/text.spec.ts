@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { messageOf, printable, printableJson } from './text.js';
 
-it('of what MongoDB says the command is left out, over however many lines it goes', () => {
+it("of a command that MongoDB's message repeats the name alone is told, over however many lines it goes", () => {
   const error = new Error(
     'not allowed to execute command {\n  insert: "api_keys",\n  hash: "secret"\n}',
   );
-  expect(messageOf(error)).toBe('not allowed');
+  expect(messageOf(error)).toBe('not allowed to execute command insert');
 });
 
 it('text for a terminal has one line, and an end', () => {

@@ -1,7 +1,7 @@
 export function messageOf(error: unknown): string {
-  // Some of MongoDB's messages repeat the whole command, with all that was to be written.
+  // Some of MongoDB's messages repeat the whole command, with all that was to be written: its name is enough.
   return error instanceof Error
-    ? error.message.replace(/ to execute command .*/s, '')
+    ? error.message.replace(/( to execute command )\W*(\w*).*/s, '$1$2')
     : String(error);
 }
 

@@ -20,6 +20,8 @@ interface InitItem {
 
 const NAMESPACE_EXISTS = 48;
 
+const WITH_IMAGES = { changeStreamPreAndPostImages: { enabled: true } };
+
 /**
  * Makes the service's collections and the indexes of the connection's models, where they are missing, and turns on what
  * the change feed needs. Drops nothing, and goes on where something can't be made.
@@ -63,12 +65,21 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
 
 async function makeCollection(db: Db, name: string): Promise<void> {
   if (await collectionOptions(db, name).catch(() => undefined)) return;
+  if (name === MARKETS && (await makeWithImages(db))) return;
   try {
     await db.createCollection(name);
   } catch (error) {
     const isThere = error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
     if (!isThere) throw error;
   }
+}
+
+/** MongoDB's own role readWrite may make a collection with images, but not turn them on later. */
+async function makeWithImages(db: Db): Promise<boolean> {
+  return db.createCollection(MARKETS, WITH_IMAGES).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -79,6 +90,6 @@ async function turnOnImages(db: Db): Promise<string | void> {
   if (hasImages(await collectionOptions(db, MARKETS).catch(() => undefined))) return undefined;
   const { setName, msg } = await db.command({ hello: 1 });
   if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
-  await db.command({ collMod: MARKETS, changeStreamPreAndPostImages: { enabled: true } });
+  await db.command({ collMod: MARKETS, ...WITH_IMAGES });
   return undefined;
 }
