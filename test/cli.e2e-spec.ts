@@ -158,7 +158,7 @@ describe('the command line', () => {
     const { code, stderr } = await runCli(['db', 'status'], { env: { MONGODB_URI: uri.href } });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /timed out after \d+ ms \(no host of MONGODB_URI answers, or none is of its replicaSet\)\n$/,
+      /timed out \(no host of MONGODB_URI answers, or none is of its replicaSet\)\n$/,
     );
   });
 

@@ -8,6 +8,14 @@ it("of a command that MongoDB's message repeats the name alone is told, over how
   expect(messageOf(error)).toBe('not allowed to execute command insert');
 });
 
+it('the message of a failure is the same each time, however long it took', () => {
+  const error = new Error("Socket 'secureConnect' timed out after 1002ms (connectTimeoutMS: 1000)");
+  expect(messageOf(error)).toBe("Socket 'secureConnect' timed out (connectTimeoutMS: 1000)");
+  expect(messageOf(new Error('Server selection timed out after 1000 ms'))).toBe(
+    'Server selection timed out',
+  );
+});
+
 it('text for a terminal has one line, and an end', () => {
   expect(printable('a\nb\u2028c\u2029d')).toBe('abcd');
   expect(printable('x'.repeat(1_000_000))).toBe(`${'x'.repeat(200)}…`);

@@ -1,8 +1,9 @@
 export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
   // Some of MongoDB's messages repeat the whole command, with all that was to be written: its name is enough.
-  return error instanceof Error
-    ? error.message.replace(/( to execute command )\W*(\w*).*/s, '$1$2')
-    : String(error);
+  const brief = error.message.replace(/( to execute command )\W*(\w*).*/s, '$1$2');
+  // The driver tells how long it took: the same failure is to be told once.
+  return brief.replace(/ timed out after \d+ ?ms/, ' timed out');
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
