@@ -65,7 +65,7 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
 
 async function makeCollection(db: Db, name: string): Promise<void> {
   if (await collectionOptions(db, name).catch(() => undefined)) return;
-  if (name === MARKETS && (await makeWithImages(db))) return;
+  if (name === MARKETS && !(await isStandalone(db)) && (await makeWithImages(db))) return;
   try {
     await db.createCollection(name);
   } catch (error) {
@@ -88,8 +88,12 @@ async function makeWithImages(db: Db): Promise<boolean> {
  */
 async function turnOnImages(db: Db): Promise<string | void> {
   if (hasImages(await collectionOptions(db, MARKETS).catch(() => undefined))) return undefined;
-  const { setName, msg } = await db.command({ hello: 1 });
-  if (!setName && msg !== 'isdbgrid') return 'a standalone server has no change feed';
+  if (await isStandalone(db)) return 'a standalone server has no change feed';
   await db.command({ collMod: MARKETS, ...WITH_IMAGES });
   return undefined;
+}
+
+async function isStandalone(db: Db): Promise<boolean> {
+  const { setName, msg } = await db.command({ hello: 1 });
+  return !setName && msg !== 'isdbgrid';
 }
