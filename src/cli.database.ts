@@ -3,6 +3,7 @@ import { createConnection } from 'mongoose';
 import { deliver, print, say } from './cli.output.js';
 import { MAY_BE_DONE } from './cli.signals.js';
 import type { CommandContext } from './common/command.js';
+import { SLOW_CONNECTION, tellIfSlow } from './common/tell-if-slow.js';
 import { messageOf } from './common/text.js';
 import { loadConfig, type Config } from './config.js';
 import { openConnection } from './database/connection.js';
@@ -38,7 +39,8 @@ export async function withDatabase(
     deliver: (result) => deliver(result, json, signal),
   };
   try {
-    await openConnection(connection, server.uri, CONNECTION_OPTIONS).catch((error: unknown) => {
+    const open = () => openConnection(connection, server.uri, CONNECTION_OPTIONS);
+    await tellIfSlow(open, say, SLOW_CONNECTION).catch((error: unknown) => {
       throw new Error(whyNotConnected(error));
     });
     signal.throwIfAborted();

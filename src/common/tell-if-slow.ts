@@ -1,12 +1,16 @@
-/** So long after a write began, its user is told that it waits for a majority of the members. Milliseconds. */
+/** So long after it began, work for which MongoDB is needed counts as slow. Milliseconds. */
 const SLOW_AFTER_MS = 5_000;
-const SLOW = `Waiting for MongoDB, which has not acknowledged a write for ${SLOW_AFTER_MS / 1_000} s: does a majority of its members lag?`;
+const SECONDS = SLOW_AFTER_MS / 1_000;
 
-/** The result of a write; while it is slow, a message says so. */
+export const SLOW_WRITE = `Waiting for MongoDB, which has not acknowledged a write for ${SECONDS} s: does a majority of its members lag?`;
+export const SLOW_CONNECTION = `MongoDB can't be reached: nothing was heard for ${SECONDS} s. Does the name service answer for MONGODB_URI?`;
+
+/** The result of work; while it is slow, a message says so. */
 export async function tellIfSlow<T>(
-  write: () => Promise<T>,
-  say: (message: string) => Promise<void>,
+  work: () => Promise<T>,
+  say: (message: string) => unknown,
+  message = SLOW_WRITE,
 ): Promise<T> {
-  const slow = setTimeout(() => void say(SLOW), SLOW_AFTER_MS);
-  return write().finally(() => clearTimeout(slow));
+  const slow = setTimeout(() => void say(message), SLOW_AFTER_MS);
+  return work().finally(() => clearTimeout(slow));
 }

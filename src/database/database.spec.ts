@@ -1,8 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { expect, it, jest } from '@jest/globals';
 import { MongoServerError, type MongoClient } from 'mongodb';
-import { EventEmitter } from 'node:events';
+import { createSocket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns';
+import { EventEmitter, once } from 'node:events';
 import { Config } from '../config.js';
+import { SLOW_CONNECTION } from '../common/tell-if-slow.js';
 import { Database } from './database.js';
 
 const clientWith = (credentials?: object) =>
@@ -46,4 +49,31 @@ it('says once that MongoDB is away, a warning, and that it refuses the service, 
   expect(warn.mock.calls).toEqual([["MongoDB can't be reached: away"]]);
   expect(error.mock.calls).toEqual([['MongoDB refuses us: Authentication failed.']]);
   jest.restoreAllMocks();
+});
+
+it('says once that no name server answers for the host of a mongodb+srv string', async () => {
+  const silent = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const before = getServers();
+  setServers([`127.0.0.1:${silent.address().port}`]);
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+  const database = new Database({ ...new Config(), mongodbUri: 'mongodb+srv://odds.example/x' });
+  let connecting: Promise<void> | undefined;
+  try {
+    const asked = once(silent, 'message');
+    jest.useFakeTimers();
+    connecting = database.connectEventually();
+    await asked;
+    jest.advanceTimersByTime(4_999);
+    expect(warn).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(20_000);
+    expect(warn.mock.calls).toEqual([[SLOW_CONNECTION]]);
+  } finally {
+    jest.useRealTimers();
+    setServers(before);
+    silent.close();
+    await database.onApplicationShutdown();
+    await connecting;
+    jest.restoreAllMocks();
+  }
 });

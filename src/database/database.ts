@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { MongoServerError, type Db, type MongoClient } from 'mongodb';
 import { createConnection, type Connection } from 'mongoose';
 import { setTimeout as delay } from 'node:timers/promises';
+import { SLOW_CONNECTION, tellIfSlow } from '../common/tell-if-slow.js';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { openConnection } from './connection.js';
@@ -51,11 +52,14 @@ export class Database implements OnApplicationShutdown {
   private async connect(): Promise<void> {
     const uri = this.config.mongodbUri;
     if (!uri) throw new Error('No MongoDB URI');
-    const opening = openConnection(this.connection, uri);
-    // The client is there before it connects: its first descriptions must not be missed.
-    const client = this.connection.getClient();
-    for (const listener of this.clientListeners) listener(client);
-    await opening;
+    const open = () => {
+      const opening = openConnection(this.connection, uri);
+      // The client is there before it connects: its first descriptions must not be missed.
+      const client = this.connection.getClient();
+      for (const listener of this.clientListeners) listener(client);
+      return opening;
+    };
+    await tellIfSlow(open, (message) => this.logger.warn(message), SLOW_CONNECTION);
   }
 
   /** Connects however long it takes: for the server, which answers 503 in the meantime. */
