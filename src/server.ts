@@ -20,9 +20,12 @@ import { stopTracing } from './telemetry/tracing.js';
 /** The server waits this long for MongoDB before it listens, so that the first callers need no 503. Milliseconds. */
 const CONNECTS_WITHIN_MS = 1_000;
 
+const NO_ARGUMENTS = 'The server takes no arguments: set PORT and the like in its environment';
+
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function start(): Promise<void> {
+  if (process.argv.length > 2) throw new ConfigError(NO_ARGUMENTS);
   const given = loadConfig();
   const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };
   const embedded = given.mongodbUri ? undefined : await openEmbedded(owner, say);

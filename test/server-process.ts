@@ -12,6 +12,8 @@ export type Environment = Readonly<Record<string, string>>;
 export interface ServerOptions {
   /** Arguments for Node.js itself, such as `--import`. */
   readonly nodeArgs?: readonly string[];
+  /** Arguments for the server. */
+  readonly args?: readonly string[];
   /** A key that its MongoDB has, or will have. */
   readonly key?: string;
 }
@@ -48,8 +50,8 @@ export class ServerProcess {
    * Starts the program, whatever comes of it.
    * @param env settings beside HOST and PORT; those of the environment are kept from it
    */
-  static spawn(env: Environment, { nodeArgs, key = '' }: ServerOptions = {}): ServerProcess {
-    return new ServerProcess(spawnProgram(env, nodeArgs), key);
+  static spawn(env: Environment, { nodeArgs, args, key = '' }: ServerOptions = {}): ServerProcess {
+    return new ServerProcess(spawnProgram(env, nodeArgs, args), key);
   }
 
   get hasEnded(): boolean {
@@ -86,11 +88,15 @@ export function startServer(env: Environment, options?: ServerOptions): Promise<
   return ServerProcess.spawn(env, options).listening();
 }
 
-export function spawnProgram(env: Environment, nodeArgs: readonly string[] = []) {
+export function spawnProgram(
+  env: Environment,
+  nodeArgs: readonly string[] = [],
+  args: readonly string[] = [],
+) {
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: npm run build`);
   const unset = Object.fromEntries(settings.map(({ variable }) => [variable, '']));
   const own = { HOST: '127.0.0.1', PORT: '0', LOG_FORMAT: 'json' };
-  return spawn(process.execPath, [...nodeArgs, PROGRAM], {
+  return spawn(process.execPath, [...nodeArgs, PROGRAM, ...args], {
     // Where no `.env` is.
     cwd: tmpdir(),
     env: { ...process.env, ...unset, ...own, ...env },

@@ -215,6 +215,15 @@ it('a server says what is wrong with its settings on stderr, where no log is rea
   expect(server.stderr).toEqual(['Bad settings:', '  PORT must be a whole number from 0 to 65535']);
 });
 
+it('a server takes no arguments, and says so', async () => {
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds' };
+  const server = ServerProcess.spawn(env, { args: ['--port', '80'] });
+  expect(await server.exited).toBe(1);
+  expect(server.stderr).toEqual([
+    'The server takes no arguments: set PORT and the like in its environment',
+  ]);
+});
+
 it.each(['PORT', 'ADMIN_PORT'])('a server says what to mend where %s is taken', async (setting) => {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
