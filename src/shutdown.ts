@@ -20,6 +20,9 @@ const LAST_ANSWER_MS = 10_000;
 /** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod has a journal and is killed. */
 const LAST_MS = 13_500;
 
+/** How long the exit waits for a name that is being looked up. Milliseconds. */
+const LOOKUP_MAX_MS = 1_000;
+
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
  * A second signal exits at once.
@@ -31,12 +34,25 @@ export function shutDownOnSignal(
 ): AbortSignal {
   const begun = new AbortController();
   handleSignals((signal) => {
-    if (begun.signal.aborted) process.exit(1);
+    if (begun.signal.aborted) {
+      void exit(1);
+      return;
+    }
     begun.abort();
     new Logger('Shutdown').log(`${signal}: finishing what is under way`);
-    void Promise.race([shutDown(app).then(cleanUp), delay(LAST_MS)]).then(() => process.exit(0));
+    void Promise.race([shutDown(app).then(cleanUp), delay(LAST_MS)]).then(() => exit(0));
   });
   return begun.signal;
+}
+
+/** Node's exit waits for each name that is being looked up, for minutes where the name server is silent. */
+async function exit(code: number): Promise<void> {
+  const until = performance.now() + LOOKUP_MAX_MS;
+  while (process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap')) {
+    if (performance.now() > until) process.kill(process.pid, 'SIGKILL');
+    await delay(10);
+  }
+  process.exit(code);
 }
 
 async function shutDown(app: NestExpressApplication): Promise<void> {

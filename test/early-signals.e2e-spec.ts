@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ServerProcess, startServer } from './server-process.js';
@@ -61,6 +63,25 @@ it('a SIGTERM that comes before the server listens keeps it from that', async ()
     expect(server.port).toBe(0);
   } finally {
     await server.stop();
+  }
+});
+
+it('a second signal ends the server soon, though the name of its MongoDB is still being looked up', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-names-'));
+  // The system's look-up of a name without a dot waits for somebody to write into this file.
+  const aliases = join(folder, 'aliases');
+  await promisify(execFile)('mkfifo', [aliases]);
+  const server = await startServer({ MONGODB_URI: 'mongodb://odds/x', HOSTALIASES: aliases });
+  try {
+    server.kill('SIGTERM');
+    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
+    server.kill('SIGTERM');
+    // Promised are 2 s; a busy machine gets more.
+    await until(() => server.hasEnded, 5_000);
+    expect(await server.exited).toBeNull();
+  } finally {
+    await server.stop();
+    await rm(folder, { recursive: true });
   }
 });
 
