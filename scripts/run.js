@@ -1,6 +1,15 @@
 // Builds when a source is newer than the last build, then runs what was built: `node scripts/run.js cli keys list`.
 // In this very process, and without a shell in between: npm's signals reach it.
+import { readFileSync } from 'node:fs';
 import { buildIfStale } from './build-if-stale.js';
+
+// Older than any that can load what was built.
+const { node } = process.versions;
+if (Number.parseInt(node) < 20) {
+  const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
+  console.error(`Needs Node.js ${engines.node}: this is ${node}`);
+  process.exit(1);
+}
 
 buildIfStale();
 

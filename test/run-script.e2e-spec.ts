@@ -15,8 +15,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }));
 
-function run(name: string) {
-  const args = [join('scripts', 'run.js'), name];
+function run(name: string, nodeArgs: readonly string[] = []) {
+  const args = [...nodeArgs, join('scripts', 'run.js'), name];
   return spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
 }
 
@@ -29,6 +29,15 @@ it('what was built runs where nothing that builds is installed', async () => {
 it('what was not built says how to install what builds', () => {
   const stderr = 'It is not built yet, and what builds it is not installed: npm ci --include=dev\n';
   expect(run('main')).toMatchObject({ status: 1, stdout: '', stderr });
+});
+
+it('says which Node.js it needs where that is too old for it', async () => {
+  const engines = { node: '^20.19.0 || >=22.12.0' };
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', engines }));
+  const asNode18 = "Object.defineProperty(process, 'versions', { value: { node: '18.20.4' } })";
+  const stderr = `Needs Node.js ${engines.node}: this is 18.20.4\n`;
+  const { status, stderr: said } = run('main', ['--import', `data:text/javascript,${asNode18}`]);
+  expect({ status, said }).toEqual({ status: 1, said: stderr });
 });
 
 /** Builds a program that says how often it was built; while it is built first, somebody goes on writing. */
