@@ -9,7 +9,13 @@ import { text } from 'node:stream/consumers';
 const SIDE_BY_SIDE = resolve('scripts/side-by-side.js');
 
 /** `killed` takes npm along, which then has no exit code. */
-const SCRIPTS = { good: 'exit 0', other: 'exit 0', bad: 'exit 3', killed: 'kill -9 $PPID $$' };
+const SCRIPTS = {
+  good: 'exit 0',
+  other: 'exit 0',
+  bad: 'exit 3',
+  killed: 'kill -9 $PPID $$',
+  missing: 'no-such-program 2>/dev/null',
+};
 
 let folder: string;
 
@@ -24,6 +30,11 @@ it.each([
   ['good other', 0, ''],
   ['good bad', 1, 'npm run bad fails\n'],
   ['good killed', 1, 'npm run killed fails\n'],
+  [
+    'good missing',
+    1,
+    'npm run missing fails\nA program that is missing is installed by npm ci --include=dev\n',
+  ],
 ])('scripts side by side: %s ends with %d, and names what fails', async (names, code, told) => {
   const args = [SIDE_BY_SIDE, ...names.split(' ')];
   const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
