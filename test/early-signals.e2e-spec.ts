@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ServerProcess, startServer } from './server-process.js';
+import { stuckLookUp } from './stuck-look-up.js';
 import { until } from './until.js';
 
 const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
@@ -68,10 +69,7 @@ it('a SIGTERM that comes before the server listens keeps it from that', async ()
 
 it('a second signal ends the server soon, though the name of its MongoDB is still being looked up', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'markets-odds-names-'));
-  // The system's look-up of a name without a dot waits for somebody to write into this file.
-  const aliases = join(folder, 'aliases');
-  await promisify(execFile)('mkfifo', [aliases]);
-  const server = await startServer({ MONGODB_URI: 'mongodb://odds/x', HOSTALIASES: aliases });
+  const server = await startServer(await stuckLookUp(folder));
   try {
     server.kill('SIGTERM');
     await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));

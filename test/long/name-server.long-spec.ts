@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCli } from '../run-cli.js';
+import { startServer } from '../server-process.js';
+import { stuckLookUp } from '../stuck-look-up.js';
+import { until } from '../until.js';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'markets-odds-names-'));
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+it('a server ends within 15 s though the name of its MongoDB is still being looked up', async () => {
+  const server = await startServer(await stuckLookUp(folder));
+  try {
+    server.kill('SIGTERM');
+    await until(() => server.hasEnded, 15_000);
+    expect(await server.exited).toBeNull();
+  } finally {
+    await server.stop();
+  }
+}, 30_000);
+
+it('a command says that no name server answers, long before it gives up', async () => {
+  const silent = createSocket('udp4').bind(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const servers = JSON.stringify([`127.0.0.1:${silent.address().port}`]);
+  const asksIt = `import { setServers } from 'node:dns'; setServers(${servers});`;
+  const child = startCli(['db', 'status'], {
+    env: {
+      MONGODB_URI: 'mongodb+srv://odds.example/x',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asksIt)}`,
+    },
+  });
+  const ended = once(child, 'close');
+  try {
+    const said: Buffer[] = [];
+    child.stderr.on('data', (data: Buffer) => said.push(data));
+    await until(() => /nothing was heard for 5 s/.test(Buffer.concat(said).toString()), 15_000);
+    expect(child.exitCode).toBeNull();
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+    silent.close();
+  }
+}, 30_000);
