@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient, ObjectId, type Collection } from 'mongodb';
+import type { Config } from '../../src/config.js';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket, aRunner } from '../factories.js';
 import { metric } from '../metric.js';
@@ -66,6 +67,12 @@ describe('while a majority of the members lacks what the primary has', () => {
     await mongod?.stop();
   }, START_MS);
 
+  /** It takes the key of the first one, since a new one would wait for a majority. */
+  function anotherReplica(settings: Partial<Config> = {}): Promise<TestApp> {
+    const config = { mongodbUri: mongod.uri, dbInit: false, ...settings };
+    return createTestApp(config, { key: service.key });
+  }
+
   it('shows each new price in time', async () => {
     for (let count = 0; count < 5; count += 1) {
       const changedAt = await changePrice();
@@ -86,7 +93,7 @@ describe('while a majority of the members lacks what the primary has', () => {
   });
 
   it('shows what the primary has, without memory too', async () => {
-    const reader = await createTestApp({ mongodbUri: mongod.uri, cacheMaxMb: 0, dbInit: false });
+    const reader = await anotherReplica({ cacheMaxMb: 0 });
     try {
       await changePrice();
       await until(async () => (await shownPrice()) === price, 2_000);
@@ -115,7 +122,7 @@ describe('while a majority of the members lacks what the primary has', () => {
   });
 
   it('is known to a replica that starts meanwhile', async () => {
-    const late = await createTestApp({ mongodbUri: mongod.uri, dbInit: false });
+    const late = await anotherReplica();
     try {
       await until(async () => (await feed(late)).state !== 'blind');
       const { body } = await late.get(`/v1/markets/changes?eventId=${market.eventId}`).expect(200);
