@@ -22,7 +22,6 @@ it('a server ends within 15 s though the name of its MongoDB is still being look
   try {
     server.kill('SIGTERM');
     await until(() => server.hasEnded, 15_000);
-    expect(await server.exited).toBeNull();
   } finally {
     await server.stop();
   }
