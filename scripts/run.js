@@ -6,7 +6,7 @@ import { buildIfStale } from './build-if-stale.js';
 // Older than any that can load what was built.
 const { node } = process.versions;
 if (Number.parseInt(node) < 20) {
-  const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   console.error(`Needs Node.js ${engines.node}: this is ${node}`);
   process.exit(1);
 }

@@ -116,6 +116,12 @@ it.each([
   );
 });
 
+it('writes must be acknowledged', () => {
+  const uri = 'mongodb://127.0.0.1/odds';
+  expect(loadConfig({ MONGODB_URI: `${uri}?w=1` })).toHaveProperty('mongodbUri');
+  expect(() => loadConfig({ MONGODB_URI: `${uri}?w=0` })).toThrow('MONGODB_URI must not have w=0');
+});
+
 it('maxStalenessSeconds is not below what MongoDB takes', () => {
   const uri = 'mongodb://127.0.0.1/odds?maxStalenessSeconds=';
   expect(loadConfig({ MONGODB_URI: `${uri}90` })).toHaveProperty('mongodbUri');
@@ -183,15 +189,19 @@ it.each([' redis://host', 'redis://host\n', 'redis://host#1'])('REDIS_URL is not
 });
 
 it.each([
-  ['compressors=zlib,snappy', 'snappy'],
-  ['proxyHost=127.0.0.1', 'socks'],
-  ['authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
-])('a connection string with %s needs a package', (options, name) => {
-  const uri = 'mongodb://127.0.0.1/odds?';
-  expect(loadConfig({ MONGODB_URI: `${uri}compressors=zlib` })).toHaveProperty('mongodbUri');
-  expect(() => loadConfig({ MONGODB_URI: uri + options })).toThrow(
+  ['127.0.0.1/odds?compressors=zlib,snappy', 'snappy'],
+  ['127.0.0.1/odds?proxyHost=127.0.0.1', 'socks'],
+  ['127.0.0.1/odds?authMechanism=MONGODB-AWS', '@aws-sdk/credential-providers'],
+  ['punter@127.0.0.1/odds?authMechanism=GSSAPI&authSource=$external', 'kerberos'],
+])('a connection string to %s needs a package', (rest, name) => {
+  expect(() => loadConfig({ MONGODB_URI: `mongodb://${rest}` })).toThrow(
     `MONGODB_URI must not have options that need what is not installed: ${name}`,
   );
+});
+
+it('a connection string can ask for what Node.js compresses by itself', () => {
+  const mongodbUri = 'mongodb://127.0.0.1/odds?compressors=zlib';
+  expect(loadConfig({ MONGODB_URI: mongodbUri })).toMatchObject({ mongodbUri });
 });
 
 it.each([
@@ -217,7 +227,7 @@ it('a server says what is wrong with its settings on stderr, where no log is rea
 
 it('a server takes no arguments, and says so', async () => {
   const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds' };
-  const server = ServerProcess.spawn(env, { args: ['--port', '80'] });
+  const server = ServerProcess.spawn(env, { args: ['--help'] });
   expect(await server.exited).toBe(1);
   expect(server.stderr).toEqual([
     'The server takes no arguments: set PORT and the like in its environment',

@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
 import { API_KEYS } from '../common/collections.js';
 import { tellIfSlow } from '../common/tell-if-slow.js';
-import { EXACT_COLLATION } from '../database/driver-options.js';
+import { BY_MAJORITY, EXACT_COLLATION } from '../database/driver-options.js';
 import type { Caller } from '../http/api-request.js';
 import { DEMO_KEY } from './demo-key.js';
 import { generateKey, hashKey, keyIdOf } from './key-form.js';
@@ -10,6 +10,7 @@ import type { KeyFields, StoredApiKey } from './stored-api-key.js';
 
 /** Ids are compared exactly, whatever the collection's own collation is. */
 const EXACT = { collation: EXACT_COLLATION };
+const WRITE = { ...EXACT, ...BY_MAJORITY };
 
 export interface NewKey extends Omit<Caller, 'id'> {
   readonly expiresInMs?: number;
@@ -48,7 +49,7 @@ export class ApiKeysService {
   async revoke(id: string): Promise<StoredApiKey> {
     const active = { _id: id, revokedAt: null };
     const revoked = { $set: { revokedAt: new Date() } };
-    await tellIfSlow(() => this.records.updateOne(active, revoked, EXACT), this.say);
+    await tellIfSlow(() => this.records.updateOne(active, revoked, WRITE), this.say);
     return this.find(id);
   }
 
@@ -65,7 +66,7 @@ export class ApiKeysService {
     const active = { _id: id, revokedAt: null, rotatedTo: null };
     // As an expression `$min` passes over a null, which is no expiry; as an update it would keep it.
     const fields = { rotatedTo: issued.id, expiresAt: { $min: ['$expiresAt', endsAt] } };
-    const replace = () => this.records.updateOne(active, [{ $set: fields }], EXACT);
+    const replace = () => this.records.updateOne(active, [{ $set: fields }], WRITE);
     const { matchedCount } = await tellIfSlow(replace, this.say);
     if (matchedCount === 1) return issued;
     await this.deleteUnseenKey(issued.id);
@@ -79,7 +80,7 @@ export class ApiKeysService {
     await this.records.updateOne(
       { _id: keyIdOf(DEMO_KEY) },
       { $setOnInsert: { name: 'demo', hash: hashKey(DEMO_KEY), createdAt: new Date() } },
-      { ...EXACT, upsert: true },
+      { ...WRITE, upsert: true },
     );
   }
 
@@ -92,7 +93,7 @@ export class ApiKeysService {
     const id = keyIdOf(key) ?? '';
     const record = { _id: id, hash: hashKey(key), ...fields };
     const issued = { id, key, record };
-    const insert = () => this.records.insertOne(record, { ignoreUndefined: true });
+    const insert = () => this.records.insertOne(record, { ignoreUndefined: true, ...BY_MAJORITY });
     await tellIfSlow(insert, this.say);
     try {
       await show?.(issued);
@@ -105,7 +106,7 @@ export class ApiKeysService {
 
   private async deleteUnseenKey(id: string): Promise<void> {
     try {
-      await this.records.deleteOne({ _id: id }, EXACT);
+      await this.records.deleteOne({ _id: id }, WRITE);
     } catch (error) {
       throw new Error(`Key ${id} may work, though nobody has seen it: please revoke it.`, {
         cause: error,

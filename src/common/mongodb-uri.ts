@@ -14,18 +14,14 @@ const MAX_STALENESS_SECONDS_MIN = 90;
 
 export function mongodbUri(text: string): string {
   refuseUnescaped(text);
-  let client: MongoClient;
-  try {
-    // The driver's own parser decides; nothing connects before `connect()`.
-    client = new MongoClient(text);
-    if (client.options.hosts.some(({ host }) => host === '')) throw new Error('a host has no name');
-  } catch {
+  const options = parsed(text);
+  if (!options || options.hosts.some(({ host }) => host === '')) {
     throw new SettingFault(
       'must be a MongoDB connection string (mongodb://… or mongodb+srv://…) with options that the driver knows; ' +
         'in a password % @ : / are %25 %40 %3A %2F',
     );
   }
-  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options;
+  const { dbName, tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, writeConcern } = options;
   const isAllowed =
     Buffer.byteLength(dbName) <= DATABASE_NAME_BYTES &&
     !NOT_IN_DATABASE_NAMES.test(dbName) &&
@@ -36,6 +32,9 @@ export function mongodbUri(text: string): string {
         "admin, config and local are MongoDB's own (a user's database is named by authSource)",
     );
   }
+  if (writeConcern?.w === 0) {
+    throw new SettingFault('must not have w=0: nobody would know whether indexes were made');
+  }
   // Read from the text: the driver keeps it only for a read preference of the URI, and the service has its own.
   const staleness = /[?&]maxStalenessSeconds=(\d+)/i.exec(text)?.[1];
   if (Number(staleness) < MAX_STALENESS_SECONDS_MIN) {
@@ -45,12 +44,21 @@ export function mongodbUri(text: string): string {
   if (![tlsCAFile, tlsCRLFile, tlsCertificateKeyFile].every(isAbsentOrReadable)) {
     throw new SettingFault('must name TLS files that can be read');
   }
-  const missing = packagesFor(client.options).filter((name) => !isInstalled(name));
+  const missing = packagesFor(options).filter((name) => !isInstalled(name));
   if (missing.length > 0) {
     const names = missing.join(', ');
     throw new SettingFault(`must not have options that need what is not installed: ${names}`);
   }
   return text;
+}
+
+/** By the driver's own parser; nothing connects before `connect()`. */
+function parsed(text: string): MongoOptions | undefined {
+  try {
+    return new MongoClient(text).options;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The packages that the driver loads for some options, and would miss only when it connects. */

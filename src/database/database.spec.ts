@@ -51,7 +51,7 @@ it('says once that MongoDB is away, a warning, and that it refuses the service, 
   jest.restoreAllMocks();
 });
 
-it('says once that no name server answers for the host of a mongodb+srv string', async () => {
+it('says that no name server answers for the host of a mongodb+srv string', async () => {
   const silent = createSocket('udp4').bind(0, '127.0.0.1');
   await once(silent, 'listening');
   const before = getServers();

@@ -26,9 +26,6 @@ export const DRIVER_OPTIONS = {
   appName: 'markets-odds-service',
   readPreference: 'primaryPreferred',
   readConcernLevel: 'local',
-  // What a primary alone has may be lost with it: a key that was revoked would be good again.
-  w: 'majority',
-  wtimeoutMS: 0,
   maxPoolSize: 32,
   // Opened beforehand: each takes some round trips, which are long where MongoDB is far.
   minPoolSize: 8,
@@ -53,3 +50,9 @@ export function databaseName(uri: string): string {
 
 /** Compares strings exactly, whatever a collection's own collation is. */
 export const EXACT_COLLATION = { locale: 'simple' } as const;
+
+/**
+ * For keys and markets, whatever the connection string says. What a primary alone has may be lost with it: a key that
+ * was revoked would be good again.
+ */
+export const BY_MAJORITY = { writeConcern: { w: 'majority' } } as const;

@@ -76,10 +76,13 @@ async function makeCollection(db: Db, name: string): Promise<void> {
 
 /** MongoDB's own role readWrite may make a collection with images, but not turn them on later. */
 async function makeWithImages(db: Db): Promise<boolean> {
-  return db.createCollection(MARKETS, WITH_IMAGES).then(
-    () => true,
-    () => false,
-  );
+  try {
+    await db.createCollection(MARKETS, WITH_IMAGES);
+    return true;
+  } catch (error) {
+    if (isRetryable(error)) throw error;
+    return false;
+  }
 }
 
 /**

@@ -82,7 +82,7 @@ export class ReadAttempt {
       if (isDeepStrictEqual(rows, before)) return rows;
     }
     if (!this.topology.hasSnapshots) return rows;
-    // The transaction ends with the session, and need not wait for a majority, since it writes nothing.
+    // The transaction ends with the session. The write concern of a connection string may not be allowed in one.
     const writeConcern = { w: 1 };
     // Without a snapshot each shard would give its own state.
     const readConcern = { level: this.topology.isSharded ? 'snapshot' : 'local' } as const;

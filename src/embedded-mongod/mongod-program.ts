@@ -14,7 +14,7 @@ const NO_PROGRAM = 'no such program';
  */
 export async function usableMongod(program: string): Promise<string> {
   const answer = await execute(program, ['--version'], { timeout: 20_000 }).catch(firstLine);
-  if (answer === NO_PROGRAM) throw new Error(`there is no ${program}`);
+  if (answer === NO_PROGRAM) throw new Error(`there is no ${program} that this system can run`);
   if (typeof answer === 'string') throw new Error(`${program} does not run: ${answer}`);
   const major = /db version v(\d+)/.exec(answer.stdout)?.[1];
   if (!major) throw new Error(`${program} is no mongod`);
