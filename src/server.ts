@@ -11,7 +11,7 @@ import type { HttpServerAdapter } from './http/http-server.js';
 import { moveDemoPrices } from './demo/demo-feed.js';
 import { prepareDemo } from './demo/prepare-demo.js';
 import { welcome } from './demo/welcome.js';
-import { shutDownOnSignal } from './shutdown.js';
+import { exit, shutDownOnSignal } from './shutdown.js';
 import { WRITE_EVERY_MS } from './telemetry/line-writer.js';
 import { createLogger, exitOnUncaught } from './telemetry/logger.js';
 import { redact } from './telemetry/redact.js';
@@ -95,5 +95,5 @@ function whyNotStarted(error: unknown): string {
 
 start().catch((error: unknown) => {
   say(whyNotStarted(error));
-  process.exit(1);
+  return exit(1);
 });

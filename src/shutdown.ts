@@ -46,7 +46,7 @@ export function shutDownOnSignal(
 }
 
 /** Node's exit waits for each name that is being looked up, for minutes where the name server is silent. */
-async function exit(code: number): Promise<void> {
+export async function exit(code: number): Promise<void> {
   const until = performance.now() + LOOKUP_MAX_MS;
   while (process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap')) {
     if (performance.now() > until) process.kill(process.pid, 'SIGKILL');

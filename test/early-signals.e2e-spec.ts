@@ -82,6 +82,22 @@ it('a second signal ends the server soon, though the name of its MongoDB is stil
   }
 });
 
+it('a second signal kills no server whose look-up of a name ends soon', async () => {
+  const endsSoon = `
+    let asked = 0;
+    process.getActiveResourcesInfo = () => (++asked < 3 ? ['GetAddrInfoReqWrap'] : []);`;
+  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(endsSoon)}`];
+  const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' }, { nodeArgs });
+  try {
+    server.kill('SIGTERM');
+    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(1);
+  } finally {
+    await server.stop();
+  }
+});
+
 it('a second signal ends the server at once', async () => {
   const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' });
   try {
