@@ -2,6 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+/** The exit code of a shell that does not find a program. */
+const NOT_FOUND = 127;
+
 const names = process.argv.slice(2);
 const codes = await Promise.all(
   names.map(async (name) => {
@@ -13,7 +16,6 @@ const codes = await Promise.all(
 const failed = names.filter((_, index) => codes[index] !== 0);
 // Last of all, below what the others have printed.
 for (const name of failed) console.error(`npm run ${name} fails`);
-const NOT_FOUND = 127;
 if (codes.includes(NOT_FOUND))
   console.error('A program that is missing is installed by npm ci --include=dev');
 process.exit(failed.length === 0 ? 0 : 1);

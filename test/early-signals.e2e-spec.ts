@@ -1,13 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { ServerProcess, startServer } from './server-process.js';
-import { stuckLookUp } from './stuck-look-up.js';
+import { withStuckLookUp } from './stuck-look-up.js';
 import { until } from './until.js';
 
 const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
@@ -67,43 +65,36 @@ it('a SIGTERM that comes before the server listens keeps it from that', async ()
   }
 });
 
+/** The second signal comes while the server finishes what is under way. */
+async function signalTwice(server: ServerProcess): Promise<void> {
+  server.kill('SIGTERM');
+  await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
+  server.kill('SIGTERM');
+}
+
 it('a second signal ends the server soon, though the name of its MongoDB is still being looked up', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-names-'));
-  const server = await startServer(await stuckLookUp(folder));
-  try {
-    server.kill('SIGTERM');
-    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
-    server.kill('SIGTERM');
+  await withStuckLookUp(async (server) => {
+    await signalTwice(server);
     // Promised are 2 s; a busy machine gets more.
     await until(() => server.hasEnded, 5_000);
-  } finally {
-    await server.stop();
-    await rm(folder, { recursive: true });
-  }
+  });
 });
 
-it('a second signal kills no server whose look-up of a name ends soon', async () => {
-  const endsSoon = `
-    let asked = 0;
-    process.getActiveResourcesInfo = () => (++asked < 3 ? ['GetAddrInfoReqWrap'] : []);`;
-  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(endsSoon)}`];
+/** Looks of the server at its look-ups of names: two find one. */
+const LOOK_UP_ENDS_SOON = `
+  let asked = 0;
+  process.getActiveResourcesInfo = () => (++asked < 3 ? ['GetAddrInfoReqWrap'] : []);`;
+
+it.each([
+  ['ends the server at once', []],
+  [
+    'kills no server whose look-up of a name ends soon',
+    ['--import', `data:text/javascript,${encodeURIComponent(LOOK_UP_ENDS_SOON)}`],
+  ],
+])('a second signal %s', async (_what, nodeArgs) => {
   const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' }, { nodeArgs });
   try {
-    server.kill('SIGTERM');
-    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
-    server.kill('SIGTERM');
-    expect(await server.exited).toBe(1);
-  } finally {
-    await server.stop();
-  }
-});
-
-it('a second signal ends the server at once', async () => {
-  const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' });
-  try {
-    server.kill('SIGTERM');
-    await until(() => server.stdout.some((line) => line.includes('finishing what is under way')));
-    server.kill('SIGTERM');
+    await signalTwice(server);
     expect(await server.exited).toBe(1);
   } finally {
     await server.stop();

@@ -2,7 +2,7 @@
 const SLOW_AFTER_MS = 5_000;
 const SECONDS = SLOW_AFTER_MS / 1_000;
 
-export const SLOW_WRITE = `Waiting for MongoDB, which has not acknowledged a write for ${SECONDS} s: does a majority of its members lag?`;
+const SLOW_WRITE = `Waiting for MongoDB, which has not acknowledged a write for ${SECONDS} s: does a majority of its members lag?`;
 export const SLOW_CONNECTION = `MongoDB can't be reached: nothing was heard for ${SECONDS} s. Does the name service answer for MONGODB_URI?`;
 
 /** The result of work; while it is slow, a message says so. */

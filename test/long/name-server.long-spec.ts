@@ -1,30 +1,15 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startCli } from '../run-cli.js';
-import { startServer } from '../server-process.js';
-import { stuckLookUp } from '../stuck-look-up.js';
+import { withStuckLookUp } from '../stuck-look-up.js';
 import { until } from '../until.js';
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'markets-odds-names-'));
-});
-
-afterEach(() => rm(folder, { recursive: true }));
-
 it('a server ends within 15 s though the name of its MongoDB is still being looked up', async () => {
-  const server = await startServer(await stuckLookUp(folder));
-  try {
+  await withStuckLookUp(async (server) => {
     server.kill('SIGTERM');
     await until(() => server.hasEnded, 15_000);
-  } finally {
-    await server.stop();
-  }
+  });
 }, 30_000);
 
 it('a command says that no name server answers, long before it gives up', async () => {

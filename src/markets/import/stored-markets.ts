@@ -64,16 +64,14 @@ export function upsertOf({ fields, document }: MarketPlan): AnyBulkWriteOperatio
 
 /** Writes them all, in no order; the result tells what was refused. @throws when MongoDB can't be used */
 export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOperation[]) {
-  return markets
-    .bulkWrite(operations, { ordered: false, ...BY_MAJORITY })
-    .catch((error: unknown) => {
-      if (!(error instanceof MongoBulkWriteError)) throw error;
-      const errors = [error.writeErrors].flat();
-      // Without errors of single markets the whole write has failed, or a majority may lack it.
-      if (errors.length === 0 || errors.some(({ code }) => code === USER_WRITES_BLOCKED))
-        throw error;
-      return error.result;
-    });
+  const options = { ordered: false, ...BY_MAJORITY };
+  return markets.bulkWrite(operations, options).catch((error: unknown) => {
+    if (!(error instanceof MongoBulkWriteError)) throw error;
+    const errors = [error.writeErrors].flat();
+    // Without errors of single markets the whole write has failed, or a majority may lack it.
+    if (errors.length === 0 || errors.some(({ code }) => code === USER_WRITES_BLOCKED)) throw error;
+    return error.result;
+  });
 }
 
 /** Whether the write of a record is larger than MongoDB takes. @param bytes of its JSON */
