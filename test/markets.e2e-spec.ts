@@ -13,7 +13,7 @@ import {
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MARKET_MOMENTS, MARKET_TYPES, type Market } from '../src/markets/market.schema.js';
-import { createTestApp, type TestApp } from './app.js';
+import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { insertBroken } from './insert-broken.js';
 import { LOOKUPS, type Lookup } from './lookups.js';
@@ -314,6 +314,32 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
         for (const { body } of await Promise.all(answers)) {
           const shown = JSON.parse(JSON.stringify(market));
           expect(body.data).toEqual([{ ...shown, _id: expect.any(String) }]);
+        }
+      } finally {
+        await fresh.close();
+      }
+    });
+
+    it('shows a market, and what changes in it, that the driver takes for a reference', async () => {
+      const id = newId();
+      const reference = { $ref: 'teams', $id: 7 };
+      const runner = aRunner();
+      const market = aMarket({ [lookup.id]: id, runners: [{ ...runner, ...reference }] });
+      await storeAll([{ ...market, ...reference }]);
+      const fresh = await createTestApp({ mongodbUri: service.config.mongodbUri, cacheMaxMb });
+      const shows = async (price: number) => {
+        const { body } = await inTime(() => fresh.get(`${lookup.route}/${id}`));
+        const runners = [{ ...runner, price }];
+        const shown = JSON.parse(JSON.stringify({ ...market, runners }));
+        expect(body.data).toEqual([{ ...shown, _id: expect.any(String) }]);
+      };
+      try {
+        for (const price of [1.5, 1.5, 1.5, 2.5, 3.5]) {
+          await fresh.database.db
+            .collection('markets')
+            .updateOne({ [lookup.id]: id }, { $set: { 'runners.0.price': price } });
+          await allTold(fresh);
+          await shows(price);
         }
       } finally {
         await fresh.close();

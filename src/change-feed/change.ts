@@ -1,4 +1,5 @@
 import type { Document, Timestamp } from 'mongodb';
+import { plainDocument } from '../database/driver-options.js';
 import type { ResumeToken } from './cluster-time.js';
 
 /** What happened to one document. */
@@ -59,11 +60,12 @@ export function changeOf(event: ChangeEvent, collection: string): Change | undef
   if (event.ns?.coll !== collection) return undefined;
   const earlier = event.operationType === 'insert' ? {} : event.fullDocumentBeforeChange;
   const known = { id: event.documentKey?._id, ...(earlier && { before: earlier }) };
+  const document = event.fullDocument && plainDocument(event.fullDocument);
   switch (event.operationType) {
     case 'insert':
     case 'update':
     case 'replace':
-      if (event.fullDocument) return { kind: 'stored', ...known, document: event.fullDocument };
+      if (document) return { kind: 'stored', ...known, document };
       return { kind: 'altered', ...known, fields: event.updateDescription?.updatedFields ?? {} };
     case 'delete':
       return { kind: 'deleted', ...known };

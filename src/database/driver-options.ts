@@ -1,4 +1,4 @@
-import type { MongoClientOptions } from 'mongodb';
+import { DBRef, type Document, type MongoClientOptions } from 'mongodb';
 
 /** The database when the URI's path names none. */
 const DEFAULT_DATABASE = 'markets-odds';
@@ -17,6 +17,11 @@ export const DECODING = {
   raw: false,
   useBigInt64: false,
 } as const;
+
+/** A document as it is stored. The driver makes a `DBRef` of one with `$ref` and `$id`, whose other fields it holds. */
+export function plainDocument(decoded: Document): Document {
+  return decoded instanceof DBRef ? decoded.fields : decoded;
+}
 
 /**
  * How the driver is set up for a service that answers within two seconds, or says that it can't.

@@ -1,4 +1,5 @@
 import { BSON } from 'mongodb';
+import { plainDocument } from '../database/driver-options.js';
 import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
 import { idText } from './id-text.js';
 import { Market } from './market.schema.js';
@@ -19,8 +20,9 @@ export function marketJson(stored: Stored): string {
 
 function view(stored: Stored, fields: readonly StoredFieldRule[]): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
+  const plain = plainDocument(stored);
   for (const field of fields) {
-    const value = shownValue(stored[field.name], field);
+    const value = shownValue(plain[field.name], field);
     if (value !== undefined) shown[field.name] = value;
   }
   return shown;
