@@ -518,6 +518,19 @@ describe('what is too much', () => {
     await ask(two).expect(200);
   });
 
+  it('is what the streams of one key take above half of WATCH_MAX_MB, so that others have room', async () => {
+    const [one, two] = [await anEvent(1, 300 * KIB), await anEvent(1, 300 * KIB)];
+    for (const ids of [one, one]) {
+      const stream = await open(`eventId=${ids}`, narrow);
+      await stream.named('current');
+    }
+    const { body } = await narrow.get(`/v1/markets/stream?eventId=${two}`).expect(503);
+    expect(body.code).toBe('overloaded');
+    const { key } = await narrow.keys.create({ name: 'other' });
+    const stream = await open(`eventId=${two}`, { ...narrow, key });
+    await stream.named('current');
+  });
+
   it('is a stream whose room others have taken while it was prepared', async () => {
     const [one, two] = [await anEvent(1, 600 * KIB), await anEvent(1, 600 * KIB)];
     const ask = (path: string) => narrow.get(`/v1/markets/${path}`);

@@ -29,7 +29,7 @@ export class CachedScope {
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, MadeAnswer>();
   private readonly groups = new Map<string, Buffer>();
-  private marketsBytes = this.markets.reduce((sum, { bytes }) => sum + bytes, 0);
+  marketsBytes = this.markets.reduce((sum, { bytes }) => sum + bytes, 0);
 
   /**
    * @param asOf the cluster time of the state that it was made from

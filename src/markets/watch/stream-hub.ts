@@ -70,7 +70,9 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     const { id: keyId } = request.apiKey;
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
-    if (!this.isDraining && !this.watched.makeRoomFor(watch)) throw overloaded();
+    const others = this.ofKey(keyId).map(({ options }) => options.watch);
+    const isFair = others.length === 0 || this.watched.isShareOfOne([...others, watch]);
+    if (!this.isDraining && !(isFair && this.watched.makeRoomFor(watch))) throw overloaded();
     response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {

@@ -91,6 +91,14 @@ export class WatchedScopes implements ScopeOwner {
     return this.makeRoom() && scopes.every((scope) => this.get(scope) !== undefined);
   }
 
+  /** Whether the markets of some watches take no more than one key may hold, so that others have room: half of it. */
+  isShareOfOne(watches: readonly Watch[]): boolean {
+    let bytes = 0;
+    for (const scope of new Set(watches.flatMap(({ scopes }) => scopes)))
+      bytes += this.get(scope)?.marketsBytes ?? 0;
+    return bytes <= this.bytesMax / 2;
+  }
+
   /** Drops scopes whose lease has ended. */
   expire(now: number): void {
     for (const watched of this.watched.values()) {
