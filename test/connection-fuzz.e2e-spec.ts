@@ -63,6 +63,20 @@ it('does not wait long for a refused client to leave', async () => {
   expect(socket.destroyed).toBe(true);
 });
 
+it('waits a moment for the rest of a request that was answered, and not for long', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
+  const closed = once(socket, 'close');
+  const head = 'GET /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n';
+  for (const bytes of [head, `abc${head}`]) {
+    socket.write(bytes);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1.1 404 /);
+  }
+  const answeredAt = performance.now();
+  await closed;
+  expect(performance.now() - answeredAt).toBeLessThan(5_000);
+});
+
 it('says nothing about garbage that comes behind a request under way', async () => {
   const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
   socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));

@@ -210,9 +210,9 @@ describe('pipelined requests', () => {
     const [patient, ...ahead] = await openSockets(server(), 41);
     let before = 0;
     let isAnswered = false;
-    const count = (request: IncomingMessage, response: ServerResponse) =>
+    const count = ({ headers }: IncomingMessage, response: ServerResponse) =>
       response.once('finish', () => {
-        if (request.headers['x-patient']) isAnswered = true;
+        if (headers['x-patient']) isAnswered = true;
         else if (!isAnswered) before += 1;
       });
     server().prependListener('request', count);

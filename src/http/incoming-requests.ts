@@ -13,6 +13,9 @@ import { findRoute } from './routes.js';
 /** Made once, since making it takes longer than sending it. */
 const OVERLOADED = overloaded();
 
+/** After an answer, so long is left for the rest of its request, which stays in memory until then. Milliseconds. */
+const REST_MS = 1_000;
+
 /** Told of each request once: for log and metrics. */
 export interface RequestObserver {
   /** When its answer is sent, or its client has left. */
@@ -49,6 +52,7 @@ export class IncomingRequests {
       this.admission.release(response);
       if (!response.headersSent) identifyForLog(request);
       this.options.observer.closed(request, response);
+      if (!request.complete) setTimeout(() => cutIncomplete(request), REST_MS).unref();
     });
     // A response has its socket only when no earlier answer is under way on it.
     if (!response.socket) this.receiveLater(request, response);
@@ -91,6 +95,10 @@ export class IncomingRequests {
     if (cors) cors(request, response, next);
     else next();
   }
+}
+
+function cutIncomplete({ complete, socket }: ApiRequest): void {
+  if (!complete) socket.destroy();
 }
 
 /** Gives a request that is not served the id and the route that its log line tells. */

@@ -18,18 +18,27 @@ export function messageClasses(
     /** Adds the headers that all answers have, and those that were collected for this request. */
     override writeHead(status: number, own: unknown = []): this {
       beforeHead(this);
-      const { answerHeaders } = this.req as ApiRequest;
+      const request = this.req as ApiRequest;
       const isPage = status < 400 && this.hasHeader('Content-Security-Policy');
       const ofAll = isPage ? [] : DATA_HEADER_LIST;
-      return super.writeHead(status, [
+      super.writeHead(status, [
         ...ofAll,
-        ...headerList(answerHeaders),
+        ...headerList(request.answerHeaders),
         ...(own as HeaderList),
       ]);
+      forgetHead(request);
+      return this;
     }
   }
   Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   Object.setPrototypeOf(ExpressResponse.prototype, app.response);
   Object.assign(app, { request: ExpressRequest.prototype, response: ExpressResponse.prototype });
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse } as object;
+}
+
+/** Short headers and names in a query, up to 1 MB of memory, would stay until the answer is read. Log and metrics need none. */
+function forgetHead(request: ApiRequest): void {
+  request.rawHeaders = [];
+  request.headers = {};
+  request.rawQuery = [];
 }
