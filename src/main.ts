@@ -9,6 +9,9 @@ setFlagsFromString('--heap-growing-percent=50');
 // A closed output or a full disk is no reason to stop serving, nor not to begin.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
+// Express and others would write whole request targets, keys included, to stderr.
+delete process.env['DEBUG'];
+
 // Before the modules that are traced are loaded.
 await startTracing();
 await import('./server.js');

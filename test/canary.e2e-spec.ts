@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestApp, type TestApp } from './app.js';
 import { LOOKUPS } from './lookups.js';
+import { testDatabaseUri } from './mongo.js';
 import { sendRaw } from './raw-http.js';
+import { startServer } from './server-process.js';
 
 const ID_PART = 'mos_123456789012_'.length;
 const SECRET_LENGTH = 32;
@@ -50,6 +52,16 @@ describe('the key and its secret are found nowhere:', () => {
       expect(findings(text)).toEqual([]);
     },
   );
+
+  it('not in what libraries write for developers, whatever DEBUG says', async () => {
+    const server = await startServer({ MONGODB_URI: testDatabaseUri(), DEBUG: '*' });
+    try {
+      await fetch(`${server.url}${PATH}?api_key=${canary}`);
+    } finally {
+      await server.stop('SIGTERM');
+    }
+    expect(findings([...server.stdout, ...server.stderr].join('\n'))).toEqual([]);
+  });
 
   it("not in the process's title and arguments", () => {
     expect(findings([process.title, ...process.argv, ...process.execArgv].join(' '))).toEqual([]);

@@ -91,7 +91,7 @@ function showOnce(context: CommandContext): Show {
 
 function parseName(text: string): string {
   const name = text.trim();
-  const isShown = name === printable(name) && keyIdOf(name) === undefined;
+  const isShown = name === printable(name) && !name.split(/\W/).some((word) => keyIdOf(word));
   if (name && name.length <= NAME_LENGTH_MAX && isShown) return name;
   throw new InvalidArgumentError(
     `It must be 1 to ${NAME_LENGTH_MAX} printable characters, not a key.`,
