@@ -509,12 +509,12 @@ it('the image’s own health check does not ask for MongoDB, which no restart br
 it('an alert about what is up fires where it is not', () => {
   const ups = rules.map(({ expr }) => expr).filter((expr) => /^\w*up\{/.test(expr));
   expect(ups).toHaveLength(3);
-  for (const expr of ups) expect(expr).toMatch(/ == 0$/);
+  for (const expr of ups) expect(expr).toMatch(/ == 0(?: and on .*)?$/);
 });
 
 it('an alert that leaves out what another one tells of fires where all else is up', () => {
   const others = rules.flatMap(({ expr }) => /\band on \(instance\) (.*)$/.exec(expr)?.[1] ?? []);
-  expect(others).toEqual(['mongodb_up == 1', 'change_feed_up == 1']);
+  expect(others).toEqual(['mongodb_up == 1', 'mongodb_up == 1', 'change_feed_up == 1']);
 });
 
 /** Of a duration in the words of Prometheus. */
@@ -534,6 +534,14 @@ it('an alert that wakes somebody does so within five minutes', () => {
     .filter(({ labels }) => labels.severity === 'critical')
     .map(({ for: wait }) => secondsOf(wait));
   expect(Math.max(...waits)).toBeLessThanOrEqual(300);
+});
+
+it('an alert that wants something to happen for a while does not look back for longer', () => {
+  const happening = rules.flatMap(({ expr, for: wait }) =>
+    [...expr.matchAll(/rate\([^[]*\[(\w+)\]\)+ > 0(?!\.)/g)].map(([, back]) => [back, wait]),
+  );
+  expect(happening.map(([, wait]) => wait)).toEqual(['5m', '3m', '5m']);
+  for (const [back, wait] of happening) expect(secondsOf(back)).toBeLessThan(secondsOf(wait));
 });
 
 it('an alert that wakes somebody at once is not about what is over', () => {

@@ -697,13 +697,15 @@ it('a server that ends leaves Redis', async () => {
   redis.close();
 });
 
-it('a Redis that is still loading its data keeps no server from starting', async () => {
+it('a Redis that is still loading its data keeps no server from starting, and is told as away', async () => {
   const redis = await slowRedis('loading:1');
   const alone = await createTestApp({ redisUrl: redis.url });
   try {
     const key = await newKey(1, alone);
     expect((await ask(key, FIXTURE, {}, alone)).status).toBe(200);
     expect((await ask(key, FIXTURE, {}, alone)).status).toBe(429);
+    expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
+    expect((await alone.getOpen('/metrics')).text).toMatch(/^redis_away 1$/m);
   } finally {
     await alone.close();
     redis.close();
@@ -799,6 +801,34 @@ it('what closes each connection at once is told as away', async () => {
   try {
     await until(() => alone.app.get(RequestCounter).isAway === true);
     expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
+  } finally {
+    await alone.close();
+    server.close();
+  }
+});
+
+it('what Redis itself answers is told, too, where it could not be reached before', async () => {
+  let isThere = false;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      const commands = data.toString().match(/^\*\d+\r\n/gm) ?? [];
+      if (isThere) socket.write('-NOAUTH Authentication required.\r\n'.repeat(commands.length));
+      else socket.end();
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const alone = await createTestApp({ redisUrl: `redis://127.0.0.1:${port}` });
+  const told = () => alone.logged.filter((line) => line.includes('Redis is away'));
+  try {
+    await until(() => told().length === 1);
+    isThere = true;
+    await until(() => told().length === 2);
+    expect(told()[1]).toContain('NOAUTH');
+    // It is looked for several times a second.
+    await delay(1_500);
+    expect(told()).toHaveLength(2);
   } finally {
     await alone.close();
     server.close();

@@ -7,6 +7,7 @@ import {
   Int32,
   Long,
   ObjectId,
+  Timestamp,
   UUID,
   type Document,
 } from 'mongodb';
@@ -620,6 +621,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       ['NaN', NaN, undefined],
       ['Infinity', Infinity, undefined],
       ['-Infinity', -Infinity, undefined],
+      ['a Timestamp', new Timestamp({ t: 7, i: 5 }), undefined],
       ['a Decimal128 that is NaN', Decimal128.fromString('NaN'), undefined],
       ['a Decimal128 that is infinite', Decimal128.fromString('Infinity'), undefined],
       ['a Decimal128 too large for a number', Decimal128.fromString('1E+6000'), undefined],

@@ -11,6 +11,8 @@ export class RedisConnection {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
   isAway = false;
+  /** The reason that the log has told last. */
+  private told: string | undefined;
   /** Whether the connection is being closed for answering too slowly. */
   private isLeaving = false;
 
@@ -61,8 +63,10 @@ export class RedisConnection {
       this.note();
       return result;
     } catch (error) {
-      // Why there is no connection is told by the client's events.
-      if (this.redis.status === 'ready') this.failed(error as Error);
+      const { status } = this.redis;
+      if (status === 'ready') this.failed(error as Error);
+      // Why there is no connection is told by the client's events, but for this.
+      else if (status === 'connect') this.note(new Error('it loads its data'));
       throw error;
     }
   }
@@ -79,8 +83,11 @@ export class RedisConnection {
   /** @param failure of the newest try, if it failed */
   private note(failure?: Error): void {
     const isAway = failure !== undefined;
-    if (isAway === this.isAway) return;
+    // It may have been found away for another reason before it answered with its own.
+    const isNews = failure?.name === 'ReplyError' && failure.message !== this.told;
+    if (isAway === this.isAway && !isNews) return;
     this.isAway = isAway;
+    this.told = failure?.message;
     if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
     const text = `Redis is away, each process counts requests for itself: ${failure.message}`;

@@ -2,7 +2,8 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { RedisConnection } from './redis-connection.js';
 import { WINDOW_SECONDS, type Added, type WindowCounter } from './window-counter.js';
 
-const KEY_PREFIX = 'markets-odds:requests:';
+/** What stands in braces decides which node of a cluster has a key: it is one for all. */
+const KEY_PREFIX = 'markets-odds:{requests}:';
 
 /**
  * As `WindowCounter.add`; Redis runs it as one step. A window that lasts longer than a minute, since the clock of Redis

@@ -46,10 +46,11 @@ function shownValue(value: unknown, { kind, of }: StoredFieldRule): unknown {
 
 const BSON_NUMBERS = [BSON.Int32, BSON.Long, BSON.Double, BSON.Decimal128];
 
-/** A finite number of whatever BSON type. */
+/** A finite number of whatever BSON type. To JavaScript a Timestamp is a Long, too. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  return BSON_NUMBERS.some((type) => value instanceof type)
+  const isNumber = BSON_NUMBERS.some((type) => value instanceof type);
+  return isNumber && !(value instanceof BSON.Timestamp)
     ? numberOf(Number(String(value)))
     : undefined;
 }
