@@ -824,7 +824,8 @@ describe('a stream ends', () => {
       await told(small);
       const innocent = await open(`eventId=${other}`, {}, small.key, small);
       await innocent.named('current');
-      const unread = await open(`eventId=${eventId}`, {}, small.key, small);
+      const { key } = await small.keys.create({ name: 'other' });
+      const unread = await open(`eventId=${eventId}`, {}, key, small);
       unread.response.pause();
       await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(16_000) } });
       await told(small);
