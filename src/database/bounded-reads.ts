@@ -30,6 +30,9 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
  */
 const HEDGE_AFTER_MS = 50;
 
+/** Reads of more than one reply go on so many at a time: their documents would fill memory, and take all its time. */
+const LONG_READS = 2;
+
 /** A snapshot that is not there yet, or a server whose connections break, is asked again after this. Milliseconds. */
 const AGAIN_AFTER_MS = 10;
 const AGAIN_ATTEMPTS = 20;
@@ -44,6 +47,7 @@ export class BoundedReads {
   private readonly logger = new Logger('Database');
   private readonly refusals = new LogThrottle();
   readonly slots = new ReadSlots(DRIVER_OPTIONS.maxPoolSize);
+  private readonly longReads = new ReadSlots(LONG_READS);
 
   constructor(
     private readonly source: { readonly db: Db },
@@ -162,7 +166,8 @@ export class BoundedReads {
       }
       const readPreference = after ? ReadPreference.secondaryPreferred : ReadPreference.primary;
       const options = { session, readPreference, signal, ...DECODING };
-      return operation(new ReadAttempt(db, options, serverDeadline, this.topology));
+      const { topology, longReads } = this;
+      return operation(new ReadAttempt(db, options, serverDeadline, topology, longReads));
     });
   }
 

@@ -3,6 +3,7 @@ import { MongoClient, ReadPreference, Timestamp, type ClientSession, type Db } f
 import { testDatabaseUri } from '../../test/mongo.js';
 import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
+import { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
 /** An attempt at the primary, unless said otherwise, and the command that it sends. */
@@ -15,7 +16,13 @@ function attemptOf({ lateMs = 0, readPreference = ReadPreference.primary } = {})
   const options = { session: own, readPreference, signal, ...DECODING };
   const db = { command, runCursorCommand } as unknown as Db;
   const topology = new Topology();
-  const attempt = new ReadAttempt(db, options, performance.now() - lateMs, topology);
+  const attempt = new ReadAttempt(
+    db,
+    options,
+    performance.now() - lateMs,
+    topology,
+    new ReadSlots(1),
+  );
   return { attempt, command, session, topology };
 }
 
@@ -26,7 +33,7 @@ it('frees a cursor on the server that has it', () => {
   const signal = AbortSignal.timeout(9);
   const options = { session, readPreference, signal, ...DECODING };
   const db = { command } as unknown as Db;
-  const attempt = new ReadAttempt(db, options, performance.now(), new Topology());
+  const attempt = new ReadAttempt(db, options, performance.now(), new Topology(), new ReadSlots(1));
   // Of a change stream: the name of its collection has a point.
   attempt.killCursor({ id: 7, ns: 'odds.$cmd.aggregate' });
   expect(command).toHaveBeenCalledWith(
@@ -137,7 +144,13 @@ it('reads in a transaction, whatever concerns the connection string has', async 
     const { signal } = new AbortController();
     const readPreference = ReadPreference.primary;
     const options = { session, readPreference, signal, ...DECODING };
-    const attempt = new ReadAttempt(client.db(), options, performance.now() + 5_000, topology);
+    const attempt = new ReadAttempt(
+      client.db(),
+      options,
+      performance.now() + 5_000,
+      topology,
+      new ReadSlots(1),
+    );
     const rows = jest.spyOn(attempt, 'rows');
     for (let pass = 0; pass < 4; pass += 1) rows.mockResolvedValueOnce([{ pass }]);
     expect(await attempt.rowsOfOneState({ find: 'markets' })).toEqual([]);

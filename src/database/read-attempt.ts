@@ -2,6 +2,7 @@ import type { ClientSession, Db, Document, ReadPreference, Timestamp } from 'mon
 import { isDeepStrictEqual } from 'node:util';
 import { DECODING, EXACT_COLLATION } from './driver-options.js';
 import { getMoreOf, isOpen, killCursor, type RawCursor } from './raw-cursor.js';
+import type { ReadSlots } from './read-slots.js';
 import { SECONDARY_AGE_MS } from './read-after-time.js';
 import type { Topology } from './topology.js';
 
@@ -28,6 +29,7 @@ export class ReadAttempt {
     private readonly options: CommandOptions,
     private readonly serverDeadline: number,
     private readonly topology: Pick<Topology, 'hasSnapshots' | 'isSharded' | 'readAfterTime'>,
+    private readonly longReads: ReadSlots,
   ) {}
 
   get isOfPrimary(): boolean {
@@ -93,17 +95,23 @@ export class ReadAttempt {
   /** The rows of a cursor whose first batch is there. */
   async restOf(first: RawCursor): Promise<Document[]> {
     const rows: Document[] = first['firstBatch'];
-    let cursor = first;
+    if (!isOpen(first)) return rows;
+    const leftMs = this.serverDeadline - performance.now();
     try {
-      while (isOpen(cursor)) {
-        ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
-        rows.push(...cursor['nextBatch']);
-      }
-      return rows;
+      return await this.longReads.run(leftMs, () => this.readOn(first, rows));
     } catch (error) {
-      this.killCursor(cursor);
+      this.killCursor(first);
       throw error;
     }
+  }
+
+  private async readOn(first: RawCursor, rows: Document[]): Promise<Document[]> {
+    let cursor = first;
+    while (isOpen(cursor)) {
+      ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
+      rows.push(...cursor['nextBatch']);
+    }
+    return rows;
   }
 
   killCursor(cursor: RawCursor): void {

@@ -7,6 +7,9 @@ import { SCOPE_MARKETS_MAX } from './make-scope.js';
 /** How many markets a watch may have in all. */
 export const WATCH_MARKETS_MAX = 10_000;
 
+/** Ten events of fifty markets: a longer watch is read in further replies. */
+const FIRST_REPLY = 500;
+
 /** The command that finds all markets of some scopes. Its limit is above what they may have together. */
 export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}) {
   const most = Math.min(scopes.length * SCOPE_MARKETS_MAX, WATCH_MARKETS_MAX + SCOPE_MARKETS_MAX);
@@ -16,6 +19,7 @@ export function findScopes(scopes: readonly Scope[], conditions: Conditions = {}
     sort: { _id: 1 },
     projection: MARKET_PROJECTION,
     limit: most + 1,
-    batchSize: SCOPE_MARKETS_MAX + 1,
+    // With one more, MongoDB sees that there is no more, and closes its cursor.
+    batchSize: FIRST_REPLY + 1,
   };
 }

@@ -15,6 +15,9 @@ import { ScopeLoader } from './scope-loader.js';
 
 const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 
+/** So many scopes are loaded at a time, since each may be large: look-ups of others ask MongoDB meanwhile. */
+const LOADS_MAX = 4;
+
 /** A scope that only changes is weighed again after growing by this share: the cache may be too large by as much. */
 const GROWN_SHARE = 1 / 8;
 
@@ -65,6 +68,7 @@ export class MarketCache implements ScopeOwner {
   async recallAfterLoad(scope: Scope, query: MarketsQuery): Promise<PageAnswer | undefined> {
     if (this.config.cacheMaxMb === 0 || !this.feed.isCurrent) return undefined;
     if (!this.candidates.ask(scope)) return undefined;
+    if (!this.loads.has(scope) && this.loads.size >= LOADS_MAX) return undefined;
     const load = this.loads.get(scope) ?? this.load(scope);
     this.loads.set(scope, load);
     await load;

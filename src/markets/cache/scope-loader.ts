@@ -81,6 +81,7 @@ export class ScopeLoader implements ChangeListener {
   private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds) {
     const afterClusterTime = this.feed.position;
     const command = findScopes(scopes);
+    if (inOneReply) command.batchSize = command.limit;
     return this.database.read(budgetMs, async (attempt) => {
       const { cursor, operationTime } = await attempt.command({
         ...command,
