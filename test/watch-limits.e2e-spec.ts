@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Response } from 'express';
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,7 +14,7 @@ import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
-import { UnsentAnswers } from '../src/markets/watch/unsent-answers.js';
+import { UnsentAnswers } from '../src/markets/unsent-answers.js';
 import { WatchOpening } from '../src/markets/watch/watch-opening.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
@@ -189,7 +190,7 @@ it('many events are loaded ten at a time, by replies that hold up nobody for lon
   const loads = commands.map(({ command }) => command).filter(({ filter }) => filter?.$or);
   expect(loads.map(({ filter }) => filter.$or.length)).toEqual(expect.arrayContaining([10, 1]));
   expect(Math.max(...loads.map(({ filter }) => filter.$or.length))).toBe(10);
-  expect(Math.max(...loads.map(({ batchSize }) => batchSize))).toBe(2_001);
+  expect(Math.max(...loads.map(({ batchSize }) => batchSize))).toBe(501);
   expect(commands.map(({ command }) => command)).toContainEqual(
     expect.objectContaining({ collection: 'markets', batchSize: 1_000 }),
   );
@@ -210,19 +211,22 @@ describe('a key that leaves many megabytes unread', () => {
   };
   afterEach(leave);
 
-  it('is refused until it has read them or left', async () => {
-    const path = `/v1/markets/changes?eventId=${largeEvent}`;
-    const other = await service.keys.create({ name: 'other', rateLimit: 0 });
-    await inTime(() => service.get(path));
+  it.each(['/v1/markets/changes?eventId=$id', '/v1/markets/market/provider/$id?take=100'])(
+    'is refused %s until it has read them or left',
+    async (template) => {
+      const path = template.replace('$id', largeEvent);
+      const other = await service.keys.create({ name: 'other', rateLimit: 0 });
+      await inTime(() => service.get(path));
 
-    const statuses = [];
-    for (let count = 0; count < 6; count += 1) statuses.push(await ask(path));
-    expect(statuses).toEqual([200, 200, 200, 200, 200, 503]);
-    expect(await ask(path, other.key)).toBe(200);
+      const statuses = [];
+      for (let count = 0; count < 6; count += 1) statuses.push(await ask(path));
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 503]);
+      expect(await ask(path, other.key)).toBe(200);
 
-    leave();
-    await until(async () => (await service.get(path)).status === 200);
-  });
+      leave();
+      await until(async () => (await service.get(path)).status === 200);
+    },
+  );
 
   it('is refused where it asks for the last ones together, and MongoDB answers', async () => {
     const path = `/v1/markets/changes?eventId=${largeEvent}`;
@@ -276,6 +280,33 @@ describe('a key that leaves many megabytes unread', () => {
     await opens(other.key);
     leave();
     await opens();
+  });
+
+  it('is told changes on another stream when it has read some, and others are told at once', async () => {
+    const eventId = await anEvent(14);
+    const query = `eventId=${eventId}`;
+    const { key } = await service.keys.create({ name: 'other', rateLimit: 0 });
+    const large = await open(`${query}&conflateMs=1000`);
+    const [another, ofOther] = [await open(query), await open(query, { ...service, key })];
+    for (const stream of [large, another, ofOther]) await stream.named('current');
+    large.response.pause();
+    // More than the buffers of both ends hold, and but for the first one in one event.
+    await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(2 * MIB) } });
+    const { unsentEvents } = service.app.get(StreamHub);
+    const stream = { keyId: service.key.slice(4, 16), response: { writableLength: 0 } as Response };
+    await until(() => !unsentEvents.hasRoom(stream));
+
+    times.tellEveryMs = 300;
+    const soFar = another.events.length;
+    await markets().updateMany({ eventId }, { $set: { name: 'last' } });
+    const hasLast = ({ markets: told }: StreamClient) =>
+      told.of(`eventId:${eventId}`).some(({ name }) => name === 'last');
+    await until(() => hasLast(ofOther));
+    // It is not silent meanwhile.
+    await until(() => another.events.length > soFar + 1);
+    expect(hasLast(another)).toBe(false);
+    large.close();
+    await until(() => hasLast(another));
   });
 
   it('leaves one snapshot unread, however many streams it has of the same', async () => {

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { KeyVerifier } from '../api-keys/key-verifier.js';
 import { RequestLimit } from '../api-keys/request-limit.js';
 import { Config } from '../config.js';
-import type { ApiRequest } from '../http/api-request.js';
+import type { ApiRequest, KeyedRequest } from '../http/api-request.js';
 import { API_KEY_HEADER, API_KEY_QUERY, mayHoldKey } from '../http/credentials.js';
 import { sendFailure } from '../http/problem.filter.js';
 import { checkProtocol } from '../http/read-request.js';
@@ -12,6 +12,7 @@ import { MarketCache } from './cache/market-cache.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import type { Scope } from './scope.js';
 import { sendPage } from './send-answer.js';
+import { UnsentAnswers } from './unsent-answers.js';
 
 const TARGETS_MAX = 5_000;
 const TARGET_LENGTH_MAX = 512;
@@ -40,6 +41,7 @@ export class FastPath {
     private readonly limit: RequestLimit,
     private readonly cache: MarketCache,
     private readonly config: Config,
+    private readonly unsent: UnsentAnswers,
   ) {}
 
   /** To be called for each request that the slow path answered from memory. */
@@ -68,6 +70,7 @@ export class FastPath {
       request.route = known.route;
       request.apiKey = apiKey;
       const send = () => {
+        this.unsent.addPage(request as KeyedRequest, response, answer);
         request.served = { source: 'memory', items: answer.items };
         return sendPage(request, response, answer);
       };

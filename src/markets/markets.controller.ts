@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { within } from '../common/within.js';
 import { timeout } from '../database/read-errors.js';
-import type { ApiRequest } from '../http/api-request.js';
+import type { KeyedRequest } from '../http/api-request.js';
 import { Input } from '../http/input/input.js';
 import { ApiMarketsPage } from './api-markets-page.decorator.js';
 import { EventLookup, FixtureLookup, MarketsQuery } from './markets-query.dto.js';
@@ -11,6 +11,7 @@ import { MarketsService } from './markets.service.js';
 import type { Scope } from './scope.js';
 import { FastPath } from './fast-path.js';
 import { sendPage } from './send-answer.js';
+import { UnsentAnswers } from './unsent-answers.js';
 
 /** A request is answered within this time of its arrival, its wait in the queue included. Milliseconds. */
 const LOOKUP_WITHIN_MS = 1_900;
@@ -21,13 +22,14 @@ export class MarketsController {
   constructor(
     private readonly markets: MarketsService,
     private readonly fastPath: FastPath,
+    private readonly unsent: UnsentAnswers,
   ) {}
 
   @Get('provider/:eventId')
   @ApiMarketsPage("List the markets of an event, by the provider's event id")
   async byEvent(
     @Input() lookup: EventLookup,
-    @Req() request: ApiRequest,
+    @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
     await this.send(request, response, `eventId:${lookup.eventId}`, lookup);
@@ -37,14 +39,14 @@ export class MarketsController {
   @ApiMarketsPage("List the markets of a fixture, by the service's own fixture id")
   async byFixture(
     @Input() lookup: FixtureLookup,
-    @Req() request: ApiRequest,
+    @Req() request: KeyedRequest,
     @Res() response: Response,
   ): Promise<void> {
     await this.send(request, response, `fixtureId:${lookup.fixtureId}`, lookup);
   }
 
   private async send(
-    request: ApiRequest,
+    request: KeyedRequest,
     response: Response,
     scope: Scope,
     query: MarketsQuery,
@@ -53,6 +55,7 @@ export class MarketsController {
     const page = this.markets.page(scope, query);
     const { answer, source } = await within(leftMs, page, timeout);
     if (source === 'memory') this.fastPath.remember(request, scope, query);
+    this.unsent.addPage(request, response, answer);
     request.served = { source, items: answer.items };
     await sendPage(request, response, answer);
   }

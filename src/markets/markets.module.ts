@@ -15,7 +15,7 @@ import { ChangesService } from './watch/changes.service.js';
 import { HistoryBackfill } from './watch/history-backfill.js';
 import { StreamHub } from './watch/stream-hub.js';
 import { StreamTimes } from './watch/stream-times.js';
-import { UnsentAnswers } from './watch/unsent-answers.js';
+import { UnsentAnswers } from './unsent-answers.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchGroups } from './watch/watch-groups.js';
 import { WatchLoader } from './watch/watch-loader.js';

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import type { KeyedRequest } from '../../http/api-request.js';
-import { overloaded } from '../../http/problem.js';
-import type { JsonBody } from '../json-body.js';
+import type { KeyedRequest } from '../http/api-request.js';
+import { overloaded } from '../http/problem.js';
+import type { JsonBody } from './json-body.js';
 
 /** Bytes of answers that may be on their way to one key: they stay in memory until the client has read them. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The same for all keys together, in memory. A key that has no answer on its way is not refused for it. */
 const UNSENT_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
+
+/** Shorter pages are not counted: they come by the thousand, and most are sent at once. */
+const PAGE_BYTES_MIN = 64 * 1024;
 
 /** Counts what is on its way to each key, so that callers do not fill memory with large answers that are not read. */
 @Injectable()
@@ -40,6 +43,11 @@ export class UnsentAnswers {
     const { id } = request.apiKey;
     this.change(id, body, 1);
     response.once('close', () => this.change(id, body, -1));
+  }
+
+  /** The same for a page. */
+  addPage(request: KeyedRequest, response: Response, page: JsonBody): void {
+    if (page.length >= PAGE_BYTES_MIN) this.add(request, response, page);
   }
 
   private change(key: string, { length, parts }: JsonBody, by: 1 | -1): void {

@@ -12,7 +12,7 @@ import { marketJson } from '../market-view.js';
 import { byScope } from '../scope.js';
 import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
-import { UnsentAnswers } from './unsent-answers.js';
+import { UnsentAnswers } from '../unsent-answers.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';

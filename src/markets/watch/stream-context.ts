@@ -2,6 +2,7 @@ import type { Response } from 'express';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { StreamEnd } from './stream-events.js';
 import type { StreamTimes } from './stream-times.js';
+import type { UnsentEvents } from './unsent-events.js';
 import type { WatchGroups } from './watch-groups.js';
 import type { WatchQuestion } from './watch-question.js';
 
@@ -16,6 +17,7 @@ export interface StreamOptions extends Pick<WatchQuestion, 'watch' | 'since'> {
 export interface StreamContext {
   readonly times: StreamTimes;
   readonly groups: WatchGroups;
+  readonly unsentEvents: UnsentEvents;
   readonly feed: Pick<ChangeFeed, 'position' | 'provenAt'>;
   readonly observer: StreamObserver | undefined;
 }

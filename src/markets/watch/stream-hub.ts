@@ -10,7 +10,8 @@ import { headerList } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
 import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
-import { UnsentAnswers } from './unsent-answers.js';
+import { UnsentAnswers } from '../unsent-answers.js';
+import { UnsentEvents } from './unsent-events.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchOpening } from './watch-opening.js';
 import type { WatchQuestion } from './watch-question.js';
@@ -30,6 +31,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     setInterval(() => this.tick(), this.times.tickMs).unref(),
     setInterval(() => this.checkKeys(), this.times.checkKeysEveryMs).unref(),
   ];
+  readonly unsentEvents = new UnsentEvents();
   isDraining = false;
   observer: StreamObserver | undefined;
 

@@ -60,6 +60,7 @@ export class StreamProgress {
     if (this.isBlocked || !this.context.groups.hasAll(this.options.watch)) return;
     if (!this.isCaughtUp) this.catchUp();
     else if (this.pending) this.tellChanges(this.pending);
+    this.context.unsentEvents.wrote(this.options);
   }
 
   /** Says up to when the client knows everything: while changes are held back, up to the last moment before them. */
@@ -117,7 +118,8 @@ export class StreamProgress {
       }, dueAt - now).unref();
       return;
     }
-    const { groups, observer } = this.context;
+    const { groups, observer, unsentEvents } = this.context;
+    if (!unsentEvents.hasRoom(this.options)) return;
     const event = groups.event(this.options.watch, position);
     this.pending = undefined;
     if (!event) return;

@@ -1,0 +1,35 @@
+import type { StreamOptions } from './stream-context.js';
+
+type Stream = Pick<StreamOptions, 'keyId' | 'response'>;
+
+/** What clients read in a moment is not counted. Bytes. */
+const LARGE_BYTES = 256 * 1024;
+
+/** Bytes of large events that may be on their way on the streams of one key, and on all together. */
+const OF_KEY_MAX = 16 * 1024 * 1024;
+const TOTAL_MAX = 48 * 1024 * 1024;
+
+/** Bounds the memory of large events that clients have not read yet: further ones wait, and become one. */
+export class UnsentEvents {
+  private readonly large = new Set<Stream>();
+
+  /** To be called when an event was written to a stream. */
+  wrote(stream: Stream): void {
+    if (stream.response.writableLength >= LARGE_BYTES) this.large.add(stream);
+  }
+
+  /** Whether more may be written to a stream: always where its key has nothing large on its way. */
+  hasRoom({ keyId }: Stream): boolean {
+    let [ofKey, total] = [0, 0];
+    for (const stream of this.large) {
+      const { destroyed, writableLength: bytes } = stream.response;
+      if (destroyed || bytes < LARGE_BYTES) {
+        this.large.delete(stream);
+        continue;
+      }
+      total += bytes;
+      if (stream.keyId === keyId) ofKey += bytes;
+    }
+    return ofKey === 0 || ofKey < Math.min(OF_KEY_MAX, TOTAL_MAX - total);
+  }
+}
