@@ -299,8 +299,8 @@ describe('a key that leaves many megabytes unread', () => {
     times.tellEveryMs = 300;
     const soFar = another.events.length;
     await markets().updateMany({ eventId }, { $set: { name: 'last' } });
-    const hasLast = ({ markets: told }: StreamClient) =>
-      told.of(`eventId:${eventId}`).some(({ name }) => name === 'last');
+    const hasLast = ({ markets: shown }: StreamClient) =>
+      shown.of(`eventId:${eventId}`).some(({ name }) => name === 'last');
     await until(() => hasLast(ofOther));
     // It is not silent meanwhile.
     await until(() => another.events.length > soFar + 1);
