@@ -7,6 +7,7 @@ import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 import { StreamTimes } from './stream-times.js';
 import { Watch } from './watch.js';
+import { UnsentEvents } from './unsent-events.js';
 
 /** A stream of which nothing changes, and what it has written. */
 function aStream() {
@@ -20,7 +21,7 @@ function aStream() {
   const times = new StreamTimes();
   const feed = { position: new Timestamp({ t: 1, i: 1 }), provenAt: momentNow() };
   const begun = feed.provenAt.monotonicMs;
-  const context = { times, groups, feed };
+  const context = { times, groups, feed, unsentEvents: new UnsentEvents() };
   const watch = new Watch(['eventId:e'], {});
   const stream = new MarketStream(
     { watch, response, conflateMs: 0 } as unknown as StreamOptions,

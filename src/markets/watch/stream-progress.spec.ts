@@ -4,6 +4,9 @@ import { momentNow } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { StreamProgress } from './stream-progress.js';
 import { Watch } from './watch.js';
+import { UnsentEvents } from './unsent-events.js';
+
+const unsentEvents = new UnsentEvents();
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 
@@ -19,7 +22,7 @@ function aStream(conflateMs: number) {
   const feed = { position: at(11), provenAt: momentNow() };
   const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
   const watch = new Watch(['eventId:a'], {});
-  const context = { feed, groups, observer: { written } } as unknown as StreamContext;
+  const context = { feed, groups, unsentEvents, observer: { written } } as unknown as StreamContext;
   const options = { response, watch, conflateMs } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
   progress.advance();
@@ -51,7 +54,7 @@ it('tells once what has changed in an id while its client was slow to read the o
       return since?.lessThan(changedAt) ? [Buffer.from('"change of a"')] : [];
     },
   };
-  const context = { feed, groups } as unknown as StreamContext;
+  const context = { feed, groups, unsentEvents } as unknown as StreamContext;
   const options = { response, watch, conflateMs: 0 } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
 

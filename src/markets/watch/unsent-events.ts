@@ -1,6 +1,9 @@
-import type { StreamOptions } from './stream-context.js';
+import type { Response } from 'express';
 
-type Stream = Pick<StreamOptions, 'keyId' | 'response'>;
+interface Stream {
+  readonly keyId: string;
+  readonly response: Response;
+}
 
 /** What clients read in a moment is not counted. Bytes. */
 const LARGE_BYTES = 256 * 1024;
