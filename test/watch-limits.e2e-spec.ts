@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Response } from 'express';
 import { Decimal128, Timestamp, type Collection } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -280,33 +279,6 @@ describe('a key that leaves many megabytes unread', () => {
     await opens(other.key);
     leave();
     await opens();
-  });
-
-  it('is told changes on another stream when it has read some, and others are told at once', async () => {
-    const eventId = await anEvent(14);
-    const query = `eventId=${eventId}`;
-    const { key } = await service.keys.create({ name: 'other', rateLimit: 0 });
-    const large = await open(`${query}&conflateMs=1000`);
-    const [another, ofOther] = [await open(query), await open(query, { ...service, key })];
-    for (const stream of [large, another, ofOther]) await stream.named('current');
-    large.response.pause();
-    // More than the buffers of both ends hold, and but for the first one in one event.
-    await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(2 * MIB) } });
-    const { unsentEvents } = service.app.get(StreamHub);
-    const stream = { keyId: service.key.slice(4, 16), response: { writableLength: 0 } as Response };
-    await until(() => !unsentEvents.hasRoom(stream));
-
-    times.tellEveryMs = 300;
-    const soFar = another.events.length;
-    await markets().updateMany({ eventId }, { $set: { name: 'last' } });
-    const hasLast = ({ markets: shown }: StreamClient) =>
-      shown.of(`eventId:${eventId}`).some(({ name }) => name === 'last');
-    await until(() => hasLast(ofOther));
-    // It is not silent meanwhile.
-    await until(() => another.events.length > soFar + 1);
-    expect(hasLast(another)).toBe(false);
-    large.close();
-    await until(() => hasLast(another));
   });
 
   it('leaves one snapshot unread, however many streams it has of the same', async () => {

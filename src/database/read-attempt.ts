@@ -92,24 +92,36 @@ export class ReadAttempt {
     return this.rows(command);
   }
 
-  /** The rows of a cursor whose first batch is there. */
-  async restOf(first: RawCursor): Promise<Document[]> {
-    const rows: Document[] = first['firstBatch'];
+  /**
+   * The rows of a cursor whose first batch is there.
+   * @param each makes of each document, as it comes, what is kept: most take several times the memory of their texts
+   */
+  async restOf<T = Document>(
+    first: RawCursor,
+    each: (document: Document) => T = (document) => document as T,
+  ): Promise<T[]> {
+    const rows: T[] = first['firstBatch'].map(each);
+    // Whoever holds the cursor would hold its documents.
+    first['firstBatch'] = [];
     if (!isOpen(first)) return rows;
     const leftMs = this.serverDeadline - performance.now();
     try {
-      return await this.longReads.run(leftMs, () => this.readOn(first, rows));
+      return await this.longReads.run(leftMs, () => this.readOn(first, rows, each));
     } catch (error) {
       this.killCursor(first);
       throw error;
     }
   }
 
-  private async readOn(first: RawCursor, rows: Document[]): Promise<Document[]> {
+  private async readOn<T>(
+    first: RawCursor,
+    rows: T[],
+    each: (document: Document) => T,
+  ): Promise<T[]> {
     let cursor = first;
     while (isOpen(cursor)) {
       ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
-      rows.push(...cursor['nextBatch']);
+      rows.push(...cursor['nextBatch'].map(each));
     }
     return rows;
   }

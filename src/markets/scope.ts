@@ -35,9 +35,16 @@ export function scopesOf(market: Readonly<Record<string, unknown>>): Scope[] {
   );
 }
 
-/** Stored markets by their scopes, in the order given. */
-export function byScope(markets: readonly Document[]): ReadonlyMap<Scope, readonly Document[]> {
-  const found = new Map<Scope, Document[]>();
+/** The ids of a stored market, of which `scopesOf` makes its scopes. */
+export function idsOf(market: Document): Document {
+  return Object.fromEntries(SCOPE_FIELDS.map((field) => [field, market[field]]));
+}
+
+/** Markets, or what holds their ids, by their scopes, in the order given. */
+export function byScope<T extends Document>(
+  markets: readonly T[],
+): ReadonlyMap<Scope, readonly T[]> {
+  const found = new Map<Scope, T[]>();
   for (const market of markets) {
     for (const scope of scopesOf(market)) {
       const own = found.get(scope);

@@ -96,22 +96,25 @@ it('holds nothing of a scope that is released while a change to both is told', (
   expect(live['holders'].of(keyOfId('a'))).toEqual([...wanted]);
 });
 
+/** A market as it was read. */
+const read = (name: string, id = 'a') => cachedMarketOf({ ...stored(name), _id: id }, at(12));
+
 it('a scope loses what was deleted while it was read, though nobody knows where it was', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'deleted', id: 'a' } as const] }];
-  const made = makeScope(`eventId:${eventId}`, [stored('old')], at(12), commits);
+  const made = makeScope(`eventId:${eventId}`, [read('old')], at(12), commits);
   expect(namesIn(made as CachedScope)).toEqual([]);
 });
 
 it('a scope is not made of what was read before its collection was put in place of another', () => {
   const commits = [{ clusterTime: at(13), changes: [{ kind: 'collectionReplaced' } as const] }];
-  expect(makeScope(`eventId:${eventId}`, [stored('old')], at(12), commits)).toBe('outdated');
-  expect(makeScope(`eventId:${eventId}`, [stored('new')], at(13), commits)).toBeInstanceOf(
+  expect(makeScope(`eventId:${eventId}`, [read('old')], at(12), commits)).toBe('outdated');
+  expect(makeScope(`eventId:${eventId}`, [read('new')], at(13), commits)).toBeInstanceOf(
     CachedScope,
   );
 });
 
 it('a scope is not made that has become too large while it was read', () => {
-  const most = Array.from({ length: 2_000 }, (_, index) => ({ ...stored('old'), _id: `${index}` }));
+  const most = Array.from({ length: 2_000 }, (_, index) => read('old', `${index}`));
   const insert = { kind: 'stored', id: 'a', before: {}, document: stored('new') } as const;
   const commits = [{ clusterTime: at(13), changes: [insert] }];
   expect(makeScope(`eventId:${eventId}`, most, at(12), [])).toBeInstanceOf(CachedScope);

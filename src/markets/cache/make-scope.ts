@@ -1,7 +1,7 @@
-import type { Document, Timestamp } from 'mongodb';
+import type { Timestamp } from 'mongodb';
 import type { Commit } from '../../change-feed/change.js';
 import type { Scope } from '../scope.js';
-import { cachedMarketOf, type CachedMarket } from './cached-market.js';
+import type { CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { MarketChange } from './market-change.js';
 
@@ -15,22 +15,19 @@ const COMMITS_DURING_LOAD_MAX = 10_000;
 export type Unfit = 'too large' | 'unordered' | 'outdated';
 
 /**
- * Makes a scope from its stored markets, and applies what was told since they were read.
+ * Makes a scope from its markets, and applies what was told since they were read.
+ * @param read undefined for a market that memory can't order
  * @param meanwhile undefined when changes were missed
  */
 export function makeScope(
   scope: Scope,
-  documents: readonly Document[],
+  read: readonly (CachedMarket | undefined)[],
   asOf: Timestamp,
   meanwhile: readonly Commit[] | undefined,
 ): CachedScope | Unfit {
-  if (documents.length > SCOPE_MARKETS_MAX) return 'too large';
-  const markets: CachedMarket[] = [];
-  for (const document of documents) {
-    const market = cachedMarketOf(document, asOf);
-    if (!market) return 'unordered';
-    markets.push(market);
-  }
+  if (read.length > SCOPE_MARKETS_MAX) return 'too large';
+  const markets = read.filter((market) => market !== undefined);
+  if (markets.length < read.length) return 'unordered';
   if (!meanwhile || meanwhile.length > COMMITS_DURING_LOAD_MAX) return 'outdated';
   const made = new CachedScope(scope, asOf, markets);
   if (!meanwhile.every((commit) => applyCommit(commit, made))) return 'outdated';

@@ -18,7 +18,8 @@ async function load(
   const attempt = {
     command: async (command: Document) => answer(command),
     killCursor: () => undefined,
-    restOf: async ({ firstBatch }: Document) => firstBatch,
+    restOf: async ({ firstBatch }: Document, each: (document: Document) => unknown) =>
+      firstBatch.map(each),
   };
   const read: BoundedReads['run'] = (_budgetMs, operation) =>
     operation(attempt as unknown as ReadAttempt);

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import type { Document } from 'mongodb';
 import { setImmediate } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { isOpen } from '../../database/raw-cursor.js';
-import { byScope, type Scope } from '../scope.js';
+import { byScope, idsOf, type Scope } from '../scope.js';
+import { cachedMarketOf } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { findScopes } from './find-scopes.js';
 import { makeScope, type Unfit } from './make-scope.js';
@@ -58,14 +60,14 @@ export class ScopeLoader implements ChangeListener {
     const loaded = new Map<Scope, Loaded>();
     this.loads.add(commits);
     try {
-      const { asOf, missingAt, documents, isWhole } = await this.read(scopes, bounds);
+      const { asOf, missingAt, markets, isWhole } = await this.read(scopes, bounds);
       // The collection may have been dropped since `asOf`: at `missingAt` the feed has told that.
       const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
       for (const scope of scopes) {
         // Other requests are answered between two scopes, each of which may be large.
         if (loaded.size > 0) await setImmediate();
         const meanwhile = isKnown && this.loads.has(commits) ? commits : undefined;
-        const own = documents.get(scope) ?? [];
+        const own = (markets.get(scope) ?? []).map(({ market }) => market);
         const made = isWhole ? makeScope(scope, own, asOf, meanwhile) : 'too large';
         const isFit = made instanceof CachedScope;
         if (isFit) keep(made);
@@ -89,13 +91,20 @@ export class ScopeLoader implements ChangeListener {
       });
       if (inOneReply) attempt.killCursor(cursor);
       const isCut = inOneReply && isOpen(cursor);
-      const documents = inOneReply ? cursor.firstBatch : await attempt.restOf(cursor);
+      const asOf = cursor.atClusterTime ?? afterClusterTime;
+      const each = (document: Document) => ({
+        ...idsOf(document),
+        market: cachedMarketOf(document, asOf),
+      });
+      const markets: ReturnType<typeof each>[] = inOneReply
+        ? cursor.firstBatch.map(each)
+        : await attempt.restOf(cursor, each);
       return {
-        asOf: cursor.atClusterTime ?? afterClusterTime,
+        asOf,
         // Without a collection there is no time of the snapshot, and nothing to be found.
         missingAt: cursor.atClusterTime ? undefined : operationTime,
-        documents: byScope(documents),
-        isWhole: !isCut && documents.length < command.limit,
+        markets: byScope(markets),
+        isWhole: !isCut && markets.length < command.limit,
       };
     });
   }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import type { Timestamp } from 'mongodb';
+import type { Document, Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
@@ -9,7 +9,7 @@ import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
 import { meets } from '../market.filters.js';
 import { marketJson } from '../market-view.js';
-import { byScope } from '../scope.js';
+import { byScope, idsOf } from '../scope.js';
 import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
 import { UnsentAnswers } from '../unsent-answers.js';
@@ -70,14 +70,16 @@ export class ChangesService {
   /** All of a watch, in one state. */
   private async fromMongodb(question: WatchQuestion): Promise<WatchState> {
     const askedAt = performance.now();
-    const { scopes, conditions } = question.watch;
-    const { position, documents, ageMs } = await this.read(question);
-    const found = byScope(documents);
+    const { scopes } = question.watch;
+    const { position, markets, ageMs } = await this.read(question);
+    const found = byScope(markets);
     checkSizes(scopes, (scope) => found.get(scope)?.length);
     const groups = scopes.map((scope) => {
       const own = found.get(scope) ?? [];
-      const matching = own.filter((document) => meets(document, conditions));
-      return groupOf(scope, matching.map(marketJson));
+      return groupOf(
+        scope,
+        own.flatMap(({ json }) => json ?? []),
+      );
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }
@@ -85,6 +87,10 @@ export class ChangesService {
   private read({ watch, afterClusterTime, readMs }: WatchQuestion) {
     // All markets of an id count for its size, so MongoDB filters only where nobody else can.
     const command = findScopes(watch.scopes, watch.isComparableInMemory ? {} : watch.conditions);
+    const each = (document: Document) => ({
+      ...idsOf(document),
+      json: meets(document, watch.conditions) ? marketJson(document) : undefined,
+    });
     return this.database.read(readMs, async (attempt) => {
       const { ageMs, isOfPrimary } = attempt;
       const newestWrite = await this.newestWrite(attempt);
@@ -92,14 +98,14 @@ export class ChangesService {
         // A secondary may be behind the caller's cursor: it waits until it is not.
         const waiting = afterClusterTime && !isOfPrimary && { readConcern: { afterClusterTime } };
         const documents = await attempt.rowsOfOneState({ ...command, ...waiting });
-        return { position: NO_POSITION, documents, ageMs };
+        return { position: NO_POSITION, markets: documents.map(each), ageMs };
       }
       if (afterClusterTime?.greaterThan(newestWrite)) throw replicaBehind();
       const readConcern = { level: 'snapshot', afterClusterTime: newestWrite };
       const { cursor } = await attempt.command({ ...command, readConcern });
       // Without a collection there is no such time: it may have been dropped after `newestWrite`.
       const position: Timestamp = cursor.atClusterTime ?? NO_POSITION;
-      return { position, documents: await attempt.restOf(cursor), ageMs };
+      return { position, markets: await attempt.restOf(cursor, each), ageMs };
     });
   }
 

@@ -82,6 +82,29 @@ it('does not say that a client knows everything while not all of its watch is in
   expect(events).toHaveLength(1);
 });
 
+it('holds changes back while its key has much on its way, and says up to when it has told all', () => {
+  const { progress, events, feed, watch } = aStream(0);
+  const hasRoom = jest.spyOn(unsentEvents, 'hasRoom').mockReturnValue(false);
+  const before = feed.position;
+  progress.markNew();
+  feed.position = at(12);
+  progress.advance();
+  progress.tellCurrent();
+  expect(events.slice(1)).toEqual([expect.stringContaining(`id: ${watch.cursorAt(before)}\n`)]);
+  hasRoom.mockRestore();
+  progress.advance();
+  expect(events.slice(2)).toEqual(['changes']);
+});
+
+it('counts for its key what its client has not read', () => {
+  const wrote = jest.spyOn(unsentEvents, 'wrote');
+  const { progress, response } = aStream(0);
+  progress.markNew();
+  progress.advance();
+  expect(wrote.mock.calls.map(([stream]) => stream.response)).toEqual([response, response]);
+  wrote.mockRestore();
+});
+
 it('tells what is held back as soon as its time has come, each time', () => {
   jest.useFakeTimers();
   const { progress, events, feed, watch } = aStream(100);

@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import type { Response } from 'express';
+import { UnsentEvents } from './unsent-events.js';
+
+const MIB = 1024 * 1024;
+
+const unsentOf = (keyId: string, bytes: number) => {
+  const response = { destroyed: false, writableLength: bytes };
+  return { keyId, response: response as unknown as Response & typeof response };
+};
+
+it('has room for a key while it has at most 16 MiB of large events on its way', () => {
+  const events = new UnsentEvents();
+  const [one, other] = [unsentOf('a', 10 * MIB), unsentOf('a', 6 * MIB)];
+  events.wrote(one);
+  expect(events.hasRoom(other)).toBe(true);
+  events.wrote(other);
+  expect(events.hasRoom(one)).toBe(false);
+  expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
+  Object.assign(other.response, { writableLength: 100 * 1024 });
+  expect(events.hasRoom(one)).toBe(true);
+});
+
+it('has as much room for a key as is left for all, and always for its first large event', () => {
+  const events = new UnsentEvents();
+  const streams = ['a', 'b', 'c', 'd'].map((key) => unsentOf(key, 11 * MIB));
+  for (const stream of streams) events.wrote(stream);
+  expect(streams.map((stream) => events.hasRoom(stream))).toEqual([false, false, false, false]);
+  expect(events.hasRoom(unsentOf('e', 0))).toBe(true);
+  Object.assign(streams[0]?.response ?? {}, { destroyed: true });
+  expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
+});
