@@ -6,11 +6,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 const ANSWERS_WITHIN_MS = 200;
 const RECONNECT_WITHIN_MS = 1_000;
 
+/** A connected Redis that is not ready for so long is loading its data. Milliseconds. */
+const READY_WITHIN_MS = 500;
+
 /** The connection to Redis: made again whenever it is lost. The log tells when Redis is away, and why. */
 export class RedisConnection {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
   isAway = false;
+  private connectedAt = Infinity;
   /** The reason that the log has told last. */
   private told: string | undefined;
   /** Whether the connection is being closed for answering too slowly. */
@@ -39,6 +43,7 @@ export class RedisConnection {
       // Where the database of the URL could not be selected in time, the client would go on in another.
       if (this.redis.status === 'connect') this.redis.disconnect(true);
     });
+    this.redis.on('connect', () => (this.connectedAt = performance.now()));
     this.redis.on('close', () => (this.isLeaving = false));
   }
 
@@ -65,8 +70,9 @@ export class RedisConnection {
     } catch (error) {
       const { status } = this.redis;
       if (status === 'ready') this.failed(error as Error);
-      // Why there is no connection is told by the client's events, but for this.
-      else if (status === 'connect') this.note(new Error('it loads its data'));
+      // Why there is no connection is told by the client's events, but for a Redis that does not become ready.
+      else if (status === 'connect' && performance.now() - this.connectedAt > READY_WITHIN_MS)
+        this.note(new Error('it loads its data'));
       throw error;
     }
   }

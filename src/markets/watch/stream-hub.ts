@@ -73,8 +73,8 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
     const others = this.ofKey(keyId).map(({ options }) => options.watch);
-    const isFair = others.length === 0 || this.watched.isShareOfOne([...others, watch]);
-    if (!this.isDraining && !(isFair && this.watched.makeRoomFor(watch))) throw overloaded();
+    const hasRoom = this.watched.isFair(watch, others) && this.watched.makeRoomFor(watch);
+    if (!this.isDraining && !hasRoom) throw overloaded();
     response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
@@ -127,6 +127,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
 
   private tick(): void {
     const now = performance.now();
+    this.unsentEvents.forgetRead();
     for (const stream of this.streams) stream.tick(now);
   }
 

@@ -86,14 +86,20 @@ it('holds changes back while its key has much on its way, and says up to when it
   const { progress, events, feed, watch } = aStream(0);
   const hasRoom = jest.spyOn(unsentEvents, 'hasRoom').mockReturnValue(false);
   const before = feed.position;
-  progress.markNew();
+  for (let changes = 0; changes < 100; changes += 1) progress.markNew();
   feed.position = at(12);
   progress.advance();
   progress.tellCurrent();
   expect(events.slice(1)).toEqual([expect.stringContaining(`id: ${watch.cursorAt(before)}\n`)]);
-  hasRoom.mockRestore();
+  hasRoom.mockReturnValue(true);
   progress.advance();
   expect(events.slice(2)).toEqual(['changes']);
+  // A few changes make no large event.
+  hasRoom.mockReturnValue(false);
+  for (let changes = 0; changes < 99; changes += 1) progress.markNew();
+  progress.advance();
+  expect(events.slice(3)).toEqual(['changes']);
+  hasRoom.mockRestore();
 });
 
 it('counts for its key what its client has not read', () => {

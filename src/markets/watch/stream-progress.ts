@@ -3,6 +3,9 @@ import { elapsedMs, type Moment } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
+/** With so many changes an event may be large. */
+const LARGE_CHANGES = 100;
+
 /** Changes that the client has not been told yet. */
 interface Pending {
   /** The client knows everything up to it. */
@@ -119,7 +122,7 @@ export class StreamProgress {
       return;
     }
     const { groups, observer, unsentEvents } = this.context;
-    if (!unsentEvents.hasRoom(this.options)) return;
+    if (changes >= LARGE_CHANGES && !unsentEvents.hasRoom(this.options)) return;
     const event = groups.event(this.options.watch, position);
     this.pending = undefined;
     if (!event) return;

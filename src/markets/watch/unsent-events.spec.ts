@@ -18,6 +18,7 @@ it('has room for a key while it has at most 16 MiB of large events on its way', 
   expect(events.hasRoom(one)).toBe(false);
   expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
   Object.assign(other.response, { writableLength: 100 * 1024 });
+  events.forgetRead();
   expect(events.hasRoom(one)).toBe(true);
 });
 
@@ -28,5 +29,16 @@ it('has as much room for a key as is left for all, and always for its first larg
   expect(streams.map((stream) => events.hasRoom(stream))).toEqual([false, false, false, false]);
   expect(events.hasRoom(unsentOf('e', 0))).toBe(true);
   Object.assign(streams[0]?.response ?? {}, { destroyed: true });
+  events.forgetRead();
   expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
+});
+
+it('keeps nothing of what was read, nor of who has left', () => {
+  const events = new UnsentEvents();
+  const [read, left] = [unsentOf('a', MIB), unsentOf('b', MIB)];
+  for (const stream of [read, left]) events.wrote(stream);
+  Object.assign(read.response, { writableLength: 0 });
+  Object.assign(left.response, { destroyed: true });
+  events.forgetRead();
+  expect(events['large'].size).toBe(0);
 });

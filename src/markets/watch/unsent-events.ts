@@ -21,17 +21,21 @@ export class UnsentEvents {
     if (stream.response.writableLength >= LARGE_BYTES) this.large.add(stream);
   }
 
-  /** Whether more may be written to a stream: always where its key has nothing large on its way. */
+  /** To be called at short intervals: forgets what was read, and streams that are gone. */
+  forgetRead(): void {
+    for (const stream of this.large) {
+      const { destroyed, writableLength } = stream.response;
+      if (destroyed || writableLength < LARGE_BYTES) this.large.delete(stream);
+    }
+  }
+
+  /** Whether a large event may be written to a stream: always where its key has none on its way. */
   hasRoom({ keyId }: Stream): boolean {
     let [ofKey, total] = [0, 0];
     for (const stream of this.large) {
-      const { destroyed, writableLength: bytes } = stream.response;
-      if (destroyed || bytes < LARGE_BYTES) {
-        this.large.delete(stream);
-        continue;
-      }
-      total += bytes;
-      if (stream.keyId === keyId) ofKey += bytes;
+      const { writableLength } = stream.response;
+      total += writableLength;
+      if (stream.keyId === keyId) ofKey += writableLength;
     }
     return ofKey === 0 || ofKey < Math.min(OF_KEY_MAX, TOTAL_MAX - total);
   }

@@ -91,11 +91,15 @@ export class WatchedScopes implements ScopeOwner {
     return this.makeRoom() && scopes.every((scope) => this.get(scope) !== undefined);
   }
 
-  /** Whether the markets of some watches take no more than one key may hold, so that others have room: half of it. */
-  isShareOfOne(watches: readonly Watch[]): boolean {
-    let bytes = 0;
-    for (const scope of new Set(watches.flatMap(({ scopes }) => scopes)))
-      bytes += this.get(scope)?.marketsBytes ?? 0;
+  /**
+   * Whether a key may watch this, too: only half of the room is one key's, so that others have some. Its first watch may
+   * take more, and one of nothing but what its others have takes nothing.
+   */
+  isFair({ scopes }: Watch, others: readonly Watch[]): boolean {
+    const held = new Set(others.flatMap((other) => other.scopes));
+    if (held.size === 0 || scopes.every((scope) => held.has(scope))) return true;
+    const all = [...new Set([...held, ...scopes])];
+    const bytes = all.reduce((sum, scope) => sum + (this.get(scope)?.marketsBytes ?? 0), 0);
     return bytes <= this.bytesMax / 2;
   }
 
