@@ -23,7 +23,7 @@ function aStream(conflateMs: number) {
   const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
   const watch = new Watch(['eventId:a'], {});
   const context = { feed, groups, unsentEvents, observer: { written } } as unknown as StreamContext;
-  const options = { response, watch, conflateMs } as unknown as StreamOptions;
+  const options = { keyId: 'a', response, watch, conflateMs } as unknown as StreamOptions;
   const progress = new StreamProgress(options, context);
   progress.advance();
   return { progress, events, written, response, feed, groups, watch };
@@ -82,24 +82,36 @@ it('does not say that a client knows everything while not all of its watch is in
   expect(events).toHaveLength(1);
 });
 
-it('holds changes back while its key has much on its way, and says up to when it has told all', () => {
-  const { progress, events, feed, watch } = aStream(0);
-  const hasRoom = jest.spyOn(unsentEvents, 'hasRoom').mockReturnValue(false);
+it('holds large changes back while its key has much on its way, and says up to when it has told all', () => {
+  const { progress, events, feed, groups, watch } = aStream(0);
+  const large = { keyId: 'a', response: { writableLength: 20e6 } } as unknown as StreamOptions;
   const before = feed.position;
-  for (let changes = 0; changes < 100; changes += 1) progress.markNew();
+  const change = (count: number) => {
+    for (let changes = 0; changes < count; changes += 1) progress.markNew();
+    progress.advance();
+  };
+  unsentEvents.wrote(large);
+  change(1);
+  expect(events.slice(1)).toEqual(['changes']);
+  change(101);
   feed.position = at(12);
-  progress.advance();
   progress.tellCurrent();
-  expect(events.slice(1)).toEqual([expect.stringContaining(`id: ${watch.cursorAt(before)}\n`)]);
-  hasRoom.mockReturnValue(true);
-  progress.advance();
-  expect(events.slice(2)).toEqual(['changes']);
-  // A few changes make no large event.
-  hasRoom.mockReturnValue(false);
-  for (let changes = 0; changes < 99; changes += 1) progress.markNew();
+  expect(events.slice(2)).toEqual([expect.stringContaining(`id: ${watch.cursorAt(before)}\n`)]);
+  Object.assign(large.response, { destroyed: true });
+  unsentEvents.forgetRead();
   progress.advance();
   expect(events.slice(3)).toEqual(['changes']);
-  hasRoom.mockRestore();
+
+  // A reset is large, however few changes it stands for.
+  Object.assign(large.response, { destroyed: false });
+  unsentEvents.wrote(large);
+  groups.event = () => 'x'.repeat(300_000);
+  change(1);
+  expect(events.slice(4)).toEqual([]);
+  Object.assign(large.response, { destroyed: true });
+  unsentEvents.forgetRead();
+  progress.advance();
+  expect(events.slice(4)).toHaveLength(1);
 });
 
 it('counts for its key what its client has not read', () => {

@@ -3,8 +3,8 @@ import { elapsedMs, type Moment } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
-/** With so many changes an event may be large. */
-const LARGE_CHANGES = 100;
+/** What a change may add to an event: so the size of one with many is known before it is made. */
+const CHANGE_BYTES = 2_600;
 
 /** Changes that the client has not been told yet. */
 interface Pending {
@@ -122,8 +122,10 @@ export class StreamProgress {
       return;
     }
     const { groups, observer, unsentEvents } = this.context;
-    if (changes >= LARGE_CHANGES && !unsentEvents.hasRoom(this.options)) return;
+    if (!unsentEvents.hasRoom(this.options, changes * CHANGE_BYTES)) return;
     const event = groups.event(this.options.watch, position);
+    // A few changes may be a reset.
+    if (event && !unsentEvents.hasRoom(this.options, event.length)) return;
     this.pending = undefined;
     if (!event) return;
     this.write(event);

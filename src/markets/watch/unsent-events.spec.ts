@@ -13,24 +13,30 @@ it('has room for a key while it has at most 16 MiB of large events on its way', 
   const events = new UnsentEvents();
   const [one, other] = [unsentOf('a', 10 * MIB), unsentOf('a', 6 * MIB)];
   events.wrote(one);
-  expect(events.hasRoom(other)).toBe(true);
+  expect(events.hasRoom(other, MIB)).toBe(true);
   events.wrote(other);
-  expect(events.hasRoom(one)).toBe(false);
-  expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
+  expect(events.hasRoom(one, MIB)).toBe(false);
+  expect(events.hasRoom(unsentOf('b', 0), MIB)).toBe(true);
+  expect(events.hasRoom(one, 200 * 1024)).toBe(true);
   Object.assign(other.response, { writableLength: 100 * 1024 });
   events.forgetRead();
-  expect(events.hasRoom(one)).toBe(true);
+  expect(events.hasRoom(one, MIB)).toBe(true);
 });
 
 it('has as much room for a key as is left for all, and always for its first large event', () => {
   const events = new UnsentEvents();
   const streams = ['a', 'b', 'c', 'd'].map((key) => unsentOf(key, 11 * MIB));
   for (const stream of streams) events.wrote(stream);
-  expect(streams.map((stream) => events.hasRoom(stream))).toEqual([false, false, false, false]);
-  expect(events.hasRoom(unsentOf('e', 0))).toBe(true);
+  expect(streams.map((stream) => events.hasRoom(stream, MIB))).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(events.hasRoom(unsentOf('e', 0), MIB)).toBe(true);
   Object.assign(streams[0]?.response ?? {}, { destroyed: true });
   events.forgetRead();
-  expect(events.hasRoom(unsentOf('b', 0))).toBe(true);
+  expect(events.hasRoom(unsentOf('b', 0), MIB)).toBe(true);
 });
 
 it('keeps nothing of what was read, nor of who has left', () => {

@@ -29,8 +29,9 @@ export class UnsentEvents {
     }
   }
 
-  /** Whether a large event may be written to a stream: always where its key has none on its way. */
-  hasRoom({ keyId }: Stream): boolean {
+  /** Whether an event of so many bytes may be written to a stream: always where its key has no large one on its way. */
+  hasRoom({ keyId }: Stream, eventBytes: number): boolean {
+    if (eventBytes < LARGE_BYTES) return true;
     let [ofKey, total] = [0, 0];
     for (const stream of this.large) {
       const { writableLength } = stream.response;
