@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoClient, ReadPreference, Timestamp, type ClientSession, type Db } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { testDatabaseUri } from '../../test/mongo.js';
 import { DECODING } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
@@ -158,4 +159,38 @@ it('reads in a transaction, whatever concerns the connection string has', async 
   } finally {
     await client.close();
   }
+});
+
+it('reads on in as many long reads at a time as there are slots, and waits for one as long as it has time', async () => {
+  const replies: (() => void)[] = [];
+  const command = jest.fn<Db['command']>(
+    () =>
+      new Promise((resolve) => {
+        replies.push(() => resolve({ cursor: { id: 0, nextBatch: [{ _id: 2 }] } }));
+      }),
+  );
+  const options = {
+    session: {} as ClientSession,
+    readPreference: ReadPreference.primary,
+    signal: new AbortController().signal,
+    ...DECODING,
+  };
+  const db = { command } as unknown as Db;
+  const attempt = new ReadAttempt(
+    db,
+    options,
+    performance.now() + 5_000,
+    new Topology(),
+    new ReadSlots(1),
+  );
+  const long = () => ({ id: 7, ns: 'odds.markets', firstBatch: [{ _id: 1 }] });
+  const reads = [long(), long()].map((cursor) => attempt.restOf(cursor, ({ _id }) => Number(_id)));
+  // One of a single reply needs no slot.
+  expect(await attempt.restOf({ id: 0, firstBatch: [{ _id: 3 }] })).toEqual([{ _id: 3 }]);
+  await delay(50);
+  expect(command).toHaveBeenCalledTimes(1);
+  replies[0]?.();
+  expect(await reads[0]).toEqual([1, 2]);
+  replies[1]?.();
+  expect(await reads[1]).toEqual([1, 2]);
 });

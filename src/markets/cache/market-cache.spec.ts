@@ -76,3 +76,18 @@ it.each([
   }
   expect(load).not.toHaveBeenCalled();
 });
+
+it('loads four scopes at a time: for a fifth MongoDB is asked, one that is being loaded is waited for', async () => {
+  const load = jest.fn<ScopeLoader['load']>(() => new Promise(() => undefined));
+  const live = { addOwner: () => undefined, get: () => undefined } as unknown as LiveScopes;
+  const feed = { isCurrent: true } as ChangeFeed;
+  const cache = new MarketCache(live, { load } as unknown as ScopeLoader, feed, new Config());
+  const ask = (id: number) => cache.recallAfterLoad(`eventId:${id}`, { page: 1, take: 10 });
+  for (const id of [1, 2, 3, 4, 5]) await Promise.all([ask(id), ask(id)]);
+  const waiting = [1, 2, 3, 4, 1].map((id) => ask(id).then(() => 'loaded'));
+  expect(await ask(5)).toBeUndefined();
+  expect(load.mock.calls.map(([scopes]) => scopes)).toEqual(
+    [1, 2, 3, 4].map((id) => [`eventId:${id}`]),
+  );
+  expect(await Promise.race([...waiting, Promise.resolve('waiting')])).toBe('waiting');
+});
