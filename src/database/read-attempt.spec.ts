@@ -183,8 +183,10 @@ it('reads on in as many long reads at a time as there are slots, and waits for o
     new Topology(),
     new ReadSlots(1),
   );
-  const long = () => ({ id: 7, ns: 'odds.markets', firstBatch: [{ _id: 1 }] });
-  const reads = [long(), long()].map((cursor) => attempt.restOf(cursor, ({ _id }) => Number(_id)));
+  const reads = [7, 8].map((id) => {
+    const cursor = { id, ns: 'odds.markets', firstBatch: [{ _id: 1 }] };
+    return attempt.restOf(cursor, ({ _id }) => Number(_id));
+  });
   // One of a single reply needs no slot.
   expect(await attempt.restOf({ id: 0, firstBatch: [{ _id: 3 }] })).toEqual([{ _id: 3 }]);
   await delay(50);
