@@ -36,7 +36,10 @@ export function messageClasses(
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse } as object;
 }
 
-/** Short headers and names in a query, up to 1 MB of memory, would stay until the answer is read. Log and metrics need none. */
+/**
+ * Short headers and names in a query take up to 1 MB of memory, and would stay until the answer is read. Log and metrics
+ * need none of them.
+ */
 function forgetHead(request: ApiRequest): void {
   request.rawHeaders = [];
   request.headers = {};

@@ -73,8 +73,8 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
     const others = this.ofKey(keyId).map(({ options }) => options.watch);
-    const hasRoom = this.watched.isFair(watch, others) && this.watched.makeRoomFor(watch);
-    if (!this.isDraining && !hasRoom) throw overloaded();
+    const hasRoom = () => this.watched.isFair(watch, others) && this.watched.makeRoomFor(watch);
+    if (!this.isDraining && !hasRoom()) throw overloaded();
     response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
