@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.setup.js';
-import { messageOf } from './common/text.js';
+import { hostAndPort, messageOf } from './common/text.js';
 import { VERSION } from './common/version.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
 import { Database } from './database/database.js';
@@ -45,7 +45,7 @@ async function start(): Promise<void> {
     if (adminPort !== undefined) {
       const adapter = app.getHttpAdapter() as unknown as HttpServerAdapter;
       await adapter.listenOnAdminPort(adminPort, host);
-      new Logger('Main').log(`Probes and metrics are on ${host}:${adminPort}`);
+      new Logger('Main').log(`Probes and metrics are on ${hostAndPort(host, adminPort)}`);
     }
     const database = app.get(Database);
     const connected = database.connectEventually();
@@ -62,7 +62,7 @@ async function start(): Promise<void> {
     if (shutdown.aborted) return;
     await app.listen(config.port, host);
     const { port } = app.getHttpServer().address() as AddressInfo;
-    new Logger('Main').log(`Listening on ${host}:${port}, version ${VERSION}`);
+    new Logger('Main').log(`Listening on ${hostAndPort(host, port)}, version ${VERSION}`);
     if (!embedded) return await makeReady();
     if (config.demoFeed) void moveDemoPrices(database.connection);
     // After the lines of the log, which wait so long to be written.

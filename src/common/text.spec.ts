@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { messageOf, printable, printableJson } from './text.js';
+import { hostAndPort, messageOf, printable, printableJson } from './text.js';
 
 it("of a command that MongoDB's message repeats the name alone is told, over however many lines it goes", () => {
   const error = new Error(
@@ -25,4 +25,12 @@ it('JSON for a terminal has no control character, not even DEL', () => {
   const text = 'a\u007f\u009b\u202e\u00e9';
   expect(printableJson(text)).toBe('"a\\u007f\\u009b\\u202e\\u00e9"');
   expect(JSON.parse(printableJson(text))).toBe(text);
+});
+
+it('an IPv6 address stands in brackets before its port', () => {
+  expect(['::1', '127.0.0.1', 'localhost'].map((host) => hostAndPort(host, 80))).toEqual([
+    '[::1]:80',
+    '127.0.0.1:80',
+    'localhost:80',
+  ]);
 });

@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net';
+
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Some of MongoDB's messages repeat the whole command, with all that was to be written: its name is enough.
@@ -25,4 +27,9 @@ export function printableJson(value: unknown): string {
     /[\x7f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** A host and its port as in a URL: an IPv6 address stands in brackets (RFC 3986, 3.2.2). */
+export function hostAndPort(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
