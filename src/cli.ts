@@ -6,7 +6,7 @@ import { messageOf, printableLines } from './common/text.js';
 import { VERSION } from './common/version.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
-import { redact } from './telemetry/redact.js';
+import { redact } from './common/redact.js';
 import { say, writeWhole } from './cli.output.js';
 import { stopSignal } from './cli.signals.js';
 

@@ -14,7 +14,7 @@ import { welcome } from './demo/welcome.js';
 import { exit, shutDownOnSignal } from './shutdown.js';
 import { WRITE_EVERY_MS } from './telemetry/line-writer.js';
 import { createLogger, exitOnUncaught } from './telemetry/logger.js';
-import { redact } from './telemetry/redact.js';
+import { redact } from './common/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
 
 /** The server waits this long for MongoDB before it listens, so that the first callers need no 503. Milliseconds. */
@@ -27,8 +27,8 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 async function start(): Promise<void> {
   if (process.argv.length > 2) throw new ConfigError(NO_ARGUMENTS);
   const given = loadConfig();
-  const owner = { path: given.embeddedDbPath, name: 'the server', shared: true };
-  const embedded = given.mongodbUri ? undefined : await openEmbedded(owner, say);
+  const options = { path: given.embeddedDbPath, name: 'the server', shared: true };
+  const embedded = given.mongodbUri ? undefined : await openEmbedded(options, say);
   let shutdown: AbortSignal | undefined;
   try {
     const config: Config = embedded

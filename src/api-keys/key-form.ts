@@ -19,11 +19,6 @@ export function keyIdOf(text: string): string | undefined {
   return id && text === withChecksum(text.slice(0, -CHECKSUM_LENGTH)) ? id : undefined;
 }
 
-/** Whether a text holds what looks like a key. */
-export function holdsKey(text: string): boolean {
-  return /mos_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}/.test(text);
-}
-
 /** What is stored in the place of a key: SHA-256 of all of it, in hex. The secret's 190 bits need no salt. */
 export function hashKey(key: string): string {
   return hash('sha256', key, 'hex');

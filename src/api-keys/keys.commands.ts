@@ -2,8 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import type { CommandContext, RunCommand } from '../common/command.js';
 import { printable } from '../common/text.js';
 import { parseDuration, parseWholeNumber } from '../common/option-values.js';
+import { redact } from '../common/redact.js';
 import { ApiKeysService, type NewKey, type Show } from './api-keys.service.js';
-import { holdsKey } from './key-form.js';
 import { keysTable, shownKey } from './shown-key.js';
 
 const NAME_LENGTH_MAX = 100;
@@ -91,7 +91,7 @@ function showOnce(context: CommandContext): Show {
 
 function parseName(text: string): string {
   const name = text.trim();
-  const isShown = name === printable(name) && !holdsKey(name);
+  const isShown = name === redact(printable(name));
   if (name && name.length <= NAME_LENGTH_MAX && isShown) return name;
   throw new InvalidArgumentError(
     `It must be 1 to ${NAME_LENGTH_MAX} printable characters, not a key.`,

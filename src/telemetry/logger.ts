@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { Config, LogLevel } from '../config.js';
-import { redact } from './redact.js';
+import { redact } from '../common/redact.js';
 import { LineWriter } from './line-writer.js';
 
 /** One JSON object a line, or the same in a form for people. */
