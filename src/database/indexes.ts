@@ -1,7 +1,8 @@
-import { MongoServerError, type Db, type Document } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { dbOf } from './connection.js';
 import { EXACT_COLLATION } from './driver-options.js';
+import { hasCode } from './mongo-errors.js';
 import { satisfies, wantedIndexes, type WantedIndex } from './wanted-indexes.js';
 
 const NAMESPACE_NOT_FOUND = 26;
@@ -11,12 +12,12 @@ export async function hasIndex(db: Db, wanted: WantedIndex): Promise<boolean> {
   try {
     return (await builtIndexes(db, wanted)).some((index) => satisfies(index, wanted));
   } catch (error) {
-    if (isNoCollection(error)) return false;
+    if (hasCode(error, NAMESPACE_NOT_FOUND)) return false;
     throw error;
   }
 }
 
-/** What to tell of each index that is known to be missing. */
+/** A warning for each index that is known to be missing. */
 export async function missingIndexes(connection: Connection): Promise<string[]> {
   const db = dbOf(connection);
   const missing: string[] = [];
@@ -33,7 +34,7 @@ export async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   const collection = db.collection(wanted.collection);
   const present = await builtIndexes(db, wanted).catch((error: unknown): Document[] => {
     // The collection was dropped meanwhile, and making an index would make it anew.
-    if (isNoCollection(error)) throw error;
+    if (hasCode(error, NAMESPACE_NOT_FOUND)) throw error;
     return [];
   });
   if (present.some((index) => satisfies(index, wanted))) return;
@@ -52,9 +53,4 @@ async function builtIndexes(db: Db, { collection }: WantedIndex): Promise<Docume
   const { readPreference } = db;
   const indexes = await db.runCursorCommand(command, { readPreference }).toArray();
   return indexes.filter(({ buildUUID }) => buildUUID === undefined);
-}
-
-/** Whether MongoDB says that there is no such collection. */
-function isNoCollection(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
 }

@@ -1,10 +1,10 @@
-import { MongoServerError, type Db, type Document } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from './connection.js';
 import { makeIndex } from './indexes.js';
-import { isRetryable } from './mongo-errors.js';
+import { hasCode, isRetryable } from './mongo-errors.js';
 import { wantedIndexes } from './wanted-indexes.js';
 
 /** One thing that the service wants in the database. */
@@ -69,8 +69,7 @@ async function makeCollection(db: Db, name: string): Promise<void> {
   try {
     await db.createCollection(name);
   } catch (error) {
-    const isThere = error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
-    if (!isThere) throw error;
+    if (!hasCode(error, NAMESPACE_EXISTS)) throw error;
   }
 }
 

@@ -21,6 +21,11 @@ const SERVER_GONE_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 1160
 
 const RETRYABLE_CODES = new Set([...TRANSIENT_CODES, ...SERVER_GONE_CODES]);
 
+/** Whether it is one of these errors of the server. */
+export function hasCode(error: unknown, ...codes: number[]): boolean {
+  return error instanceof MongoServerError && codes.includes(Number(error.code));
+}
+
 /** Errors of the retryable reads specification: the server went away, or is none that may be read now. */
 export function isRetryable(error: unknown): boolean {
   if (isBrokenSocket(error)) return true;
@@ -29,12 +34,12 @@ export function isRetryable(error: unknown): boolean {
   return error.hasErrorLabel('RetryableReadError') || RETRYABLE_CODES.has(Number(error.code));
 }
 
-/** Whether the read can succeed some milliseconds later: of a collection or an index just made there is no snapshot. */
+/** Whether the read can succeed some milliseconds later: what was just made, such as an index, has no snapshot yet. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof MongoServerError && TRANSIENT_CODES.includes(Number(error.code));
+  return hasCode(error, ...TRANSIENT_CODES);
 }
 
-/** Whether a failure passes when MongoDB is back: not when it has understood and refuses. */
+/** Whether the same work can succeed once MongoDB is back: not if MongoDB has understood and refuses it. */
 export function isAway(error: unknown): boolean {
   if (isRetryable(error)) return true;
   if (!(error instanceof MongoError)) return false;
@@ -47,25 +52,25 @@ export function isAway(error: unknown): boolean {
 
 /** Whether the server gave up because of `maxTimeMS`. */
 export function isTimeExpired(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === MAX_TIME_MS_EXPIRED;
+  return hasCode(error, MAX_TIME_MS_EXPIRED);
 }
 
 /** Whether the server did not let us in. */
 export function isAuthenticationFailure(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === AUTHENTICATION_FAILED;
+  return hasCode(error, AUTHENTICATION_FAILED);
 }
 
 /** Whether we may not do what was asked: without the role for it, or without a login. */
 export function isUnauthorized(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === UNAUTHORIZED;
+  return hasCode(error, UNAUTHORIZED);
 }
 
-/** Whether our login has ended, since our user was dropped: one that is made anew needs new connections. */
+/** Whether our login has ended, since our user was dropped: when the user is back, only new connections log in. */
 export function isLoggedOut(error: unknown): boolean {
   return error instanceof MongoServerError && /requires authentication/i.test(error.message);
 }
 
-/** The driver passes on what a socket says when its server dies just as a command is written. */
+/** Whether a socket broke just as a command was written: the driver throws the socket's own error then. */
 export function isBrokenSocket(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'ECONNRESET';

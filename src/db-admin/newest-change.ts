@@ -1,8 +1,9 @@
-import { MongoServerError, type Db, type Timestamp } from 'mongodb';
+import type { Db, Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { changeBatches, type Batch } from '../change-feed/change-stream.js';
 import { changeOf } from '../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../change-feed/cluster-time.js';
+import { hasCode } from '../database/mongo-errors.js';
 
 /** The newest change of a collection, as far as the oplog tells. */
 export interface NewestInOplog {
@@ -17,14 +18,14 @@ export interface NewestInOplog {
   readonly searchedSeconds: number;
 }
 
-/** Each reaches further back than the one before, in seconds: where much changes, little is read. */
+/** How far back each search reaches, in seconds: short ones come first, so that little is read where much changes. */
 const WINDOWS = [1, 10, 100, 1_000, 10_000, 100_000];
 
 /** For the whole search, in milliseconds. */
 const SEARCH_MS = 3_000;
 
 /** ChangeStreamHistoryLost, CappedPositionLost. */
-const BEFORE_OPLOG = new Set<unknown>([286, 136]);
+const BEFORE_OPLOG = [286, 136];
 
 /**
  * Looks for the newest change in the oplog, by change streams that begin in the past: no collection is read and
@@ -66,7 +67,7 @@ async function newestOf(
     }
     return newest;
   } catch (error) {
-    if (error instanceof MongoServerError && BEFORE_OPLOG.has(error.code)) return 'unknown';
+    if (hasCode(error, ...BEFORE_OPLOG)) return 'unknown';
     throw error;
   }
 }

@@ -1,19 +1,19 @@
 import { MongoServerError, type Db } from 'mongodb';
 import type { Connection } from 'mongoose';
-import { changeBatches } from '../change-feed/change-stream.js';
 import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from '../database/connection.js';
 import { hasIndex } from '../database/indexes.js';
 import { collectionOptions, hasImages } from '../database/init.js';
-import { isRetryable } from '../database/mongo-errors.js';
+import { hasCode, isRetryable } from '../database/mongo-errors.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestInOplog } from './newest-change.js';
 
 /** Commands go to the primary, and there may be none. */
 const OF_ANY_MEMBER = { readPreference: 'primaryPreferred' } as const;
 
+/** A cursor is read on at a server that does not have it: another one has become the primary. */
 const CURSOR_NOT_FOUND = 43;
 
 /** Null stands for what the user may not see. */
@@ -62,30 +62,22 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
 }
 
 /**
- * Follows changes of markets for a moment: only that shows whether topology, privileges and version allow it. An
+ * Follows changes of markets from the oplog: only that shows whether topology, privileges and version allow it. An
  * election in the midst of it says nothing, so it is tried once more.
  */
 async function changeFeedStatus(db: Db) {
   for (let isAgain = false; ; isAgain = true) {
     let newest: NewestInOplog | null = null;
     try {
-      const batches = changeBatches(db, { collections: [MARKETS], start: {} });
-      await batches.next();
-      await batches.return(undefined);
       newest = await newestChange(db, MARKETS);
       await refuseMongos(db);
       await requirePlainCollections(COLLECTIONS, db);
       return { newestChange: newest, changeFeed: { on: true } };
     } catch (error) {
-      if (!isAgain && (isRetryable(error) || isCursorGone(error))) continue;
+      if (!isAgain && (isRetryable(error) || hasCode(error, CURSOR_NOT_FOUND))) continue;
       return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };
     }
   }
-}
-
-/** Whether a cursor is read on at a server that does not have it: another one has become the primary. */
-function isCursorGone(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === CURSOR_NOT_FOUND;
 }
 
 /** Null for what MongoDB refuses to show; a failure of the connection stays one. */
