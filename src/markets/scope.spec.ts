@@ -33,7 +33,8 @@ describe('scopesOf', () => {
 
 describe('byScope', () => {
   it('puts a market once under each of its ids, though an id is in a list twice', () => {
-    const [one, other] = [{ eventId: ['e', 'd', 'e'] }, { eventId: 'e' }];
+    const one = { scopes: scopesOf({ eventId: ['e', 'd', 'e'] }) };
+    const other = { scopes: scopesOf({ eventId: 'e' }) };
     expect([...byScope([one, other])]).toEqual([
       ['eventId:e', [one, other]],
       ['eventId:d', [one]],

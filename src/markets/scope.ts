@@ -1,5 +1,3 @@
-import type { Document } from 'mongodb';
-
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
 type ScopeField = (typeof SCOPE_FIELDS)[number];
@@ -35,18 +33,13 @@ export function scopesOf(market: Readonly<Record<string, unknown>>): Scope[] {
   );
 }
 
-/** The ids of a stored market, of which `scopesOf` makes its scopes. */
-export function idsOf(market: Document): Document {
-  return Object.fromEntries(SCOPE_FIELDS.map((field) => [field, market[field]]));
-}
-
-/** Markets, or what holds their ids, by their scopes, in the order given. */
-export function byScope<T extends Document>(
+/** Markets, or what is made of them, by their scopes, in the order given. */
+export function byScope<T extends { readonly scopes: readonly Scope[] }>(
   markets: readonly T[],
 ): ReadonlyMap<Scope, readonly T[]> {
   const found = new Map<Scope, T[]>();
   for (const market of markets) {
-    for (const scope of scopesOf(market)) {
+    for (const scope of market.scopes) {
       const own = found.get(scope);
       if (!own) found.set(scope, [market]);
       else if (own.at(-1) !== market) own.push(market);

@@ -6,7 +6,7 @@ import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
 import { isOpen } from '../../database/raw-cursor.js';
-import { byScope, idsOf, type Scope } from '../scope.js';
+import { byScope, scopesOf, type Scope } from '../scope.js';
 import { cachedMarketOf } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { findScopes } from './find-scopes.js';
@@ -61,7 +61,7 @@ export class ScopeLoader implements ChangeListener {
     this.loads.add(commits);
     try {
       const { asOf, missingAt, markets, isWhole } = await this.read(scopes, bounds);
-      // The collection may have been dropped since `asOf`: at `missingAt` the feed has told that.
+      // Where no collection was found, it may have been dropped after `asOf`: at `missingAt` the feed has told so.
       const isKnown = !missingAt || (await this.feed.waitFor(missingAt));
       for (const scope of scopes) {
         // Other requests are answered between two scopes, each of which may be large.
@@ -93,7 +93,7 @@ export class ScopeLoader implements ChangeListener {
       const isCut = inOneReply && isOpen(cursor);
       const asOf = cursor.atClusterTime ?? afterClusterTime;
       const each = (document: Document) => ({
-        ...idsOf(document),
+        scopes: scopesOf(document),
         market: cachedMarketOf(document, asOf),
       });
       const markets: ReturnType<typeof each>[] = inOneReply

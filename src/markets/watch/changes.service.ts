@@ -7,14 +7,14 @@ import type { ReadAttempt } from '../../database/read-attempt.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { findScopes } from '../cache/find-scopes.js';
 import { JsonBody } from '../json-body.js';
-import { meets } from '../market.filters.js';
+import { meets } from '../conditions.js';
 import { marketJson } from '../market-view.js';
-import { byScope, idsOf } from '../scope.js';
+import { byScope, scopesOf } from '../scope.js';
 import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
 import { UnsentAnswers } from '../unsent-answers.js';
 import { WatchGroups } from './watch-groups.js';
-import { WatchOpening } from './watch-opening.js';
+import { WatchPreparation } from './watch-preparation.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
 
@@ -30,7 +30,7 @@ interface WatchState {
 @Injectable()
 export class ChangesService {
   constructor(
-    private readonly opening: WatchOpening,
+    private readonly preparation: WatchPreparation,
     private readonly feed: ChangeFeed,
     private readonly groups: WatchGroups,
     private readonly database: Database,
@@ -47,7 +47,7 @@ export class ChangesService {
     request: KeyedRequest,
     response: Response,
   ): Promise<JsonBody> {
-    const unavailable = await this.opening.open(question);
+    const unavailable = await this.preparation.prepare(question);
     this.unsent.checkRoom(request);
     // An answer without a position may have shown more than the feed has told: what follows must not be older.
     const mayBeAhead = question.afterClusterTime?.equals(NO_POSITION);
@@ -60,7 +60,7 @@ export class ChangesService {
     return body;
   }
 
-  /** @returns undefined when the feed fell behind, or a scope was lost, since the opening */
+  /** @returns undefined when the feed fell behind, or a scope was lost, since the preparation */
   private fromMemory({ watch, since }: WatchQuestion): WatchState | undefined {
     const { isCurrent, position, ageMs } = this.feed;
     if (!isCurrent || !position || !this.groups.hasAll(watch)) return undefined;
@@ -88,7 +88,7 @@ export class ChangesService {
     // All markets of an id count for its size, so MongoDB filters only where nobody else can.
     const command = findScopes(watch.scopes, watch.isComparableInMemory ? {} : watch.conditions);
     const each = (document: Document) => ({
-      ...idsOf(document),
+      scopes: scopesOf(document),
       json: meets(document, watch.conditions) ? marketJson(document) : undefined,
     });
     return this.database.read(readMs, async (attempt) => {
