@@ -20,8 +20,8 @@ const LAST_ANSWER_MS = 10_000;
 /** The process exits by then, whatever hangs: within 15 s in all. An embedded mongod has a journal and is killed. */
 const LAST_MS = 13_500;
 
-/** How long the exit waits for a name that is being looked up. Milliseconds. */
-const LOOKUP_MAX_MS = 1_000;
+/** How long the exit waits for DNS to resolve a host name. Milliseconds. */
+const NAME_SERVER_MAX_MS = 1_000;
 
 /**
  * On SIGTERM or SIGINT: says so to probes and clients, finishes what is under way, and exits 0.
@@ -45,9 +45,9 @@ export function shutDownOnSignal(
   return begun.signal;
 }
 
-/** Node's exit waits for each name that is being looked up, for minutes where the name server is silent. */
+/** Node's exit waits for each host name that is being resolved, for minutes where the name server is silent. */
 export async function exit(code: number): Promise<void> {
-  const until = performance.now() + LOOKUP_MAX_MS;
+  const until = performance.now() + NAME_SERVER_MAX_MS;
   while (process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap')) {
     if (performance.now() > until) process.kill(process.pid, 'SIGKILL');
     await delay(10);

@@ -75,16 +75,6 @@ it('waits a moment for the rest of a request that was answered, and not for long
   expect(performance.now() - answeredAt).toBeLessThan(5_000);
   await expectNotFound(whole, `${head}abc`);
   whole.destroy();
-
-  function open(): Socket {
-    return connect(service.port, '127.0.0.1').on('error', () => undefined);
-  }
-
-  async function expectNotFound(socket: Socket, bytes: string): Promise<void> {
-    socket.write(bytes);
-    const [answer] = (await once(socket, 'data')) as [Buffer];
-    expect(String(answer)).toMatch(/^HTTP\/1.1 404 /);
-  }
 });
 
 it('says nothing about garbage that comes behind a request under way', async () => {
@@ -107,6 +97,16 @@ it(`outlives connections that do whatever comes to mind (seed ${SEED})`, async (
   }
   await expectAlive();
 });
+
+function open(): Socket {
+  return connect(service.port, '127.0.0.1').on('error', () => undefined);
+}
+
+async function expectNotFound(socket: Socket, bytes: string): Promise<void> {
+  socket.write(bytes);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1.1 404 /);
+}
 
 /** It answers, and said nothing but log lines below the level of an error. */
 async function expectAlive(): Promise<void> {

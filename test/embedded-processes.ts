@@ -21,8 +21,8 @@ const built = new URL('../dist/embedded-mongod/embedded.js', import.meta.url).hr
 /** Opens the database, prints its connection string, and closes it on SIGINT. */
 const userProgram = `
   import { openEmbedded } from ${JSON.stringify(built)};
-  const [, path, name, shared, unknownUserMs] = process.argv;
-  const options = { path, name, shared: shared === 'true', unknownUserMs: Number(unknownUserMs) };
+  const [, path, name, shared, silentMongodMs] = process.argv;
+  const options = { path, name, shared: shared === 'true', silentMongodMs: Number(silentMongodMs) };
   const embedded = await openEmbedded(options, (line) => console.error(line));
   // Stays; the end of the input is the end of the tests, for whatever reason.
   process.stdin.resume().once('end', () => process.exit());
@@ -53,7 +53,7 @@ export function ownDataPaths(): void {
     for (const each of processes) {
       if (each.exitCode === null && !each.signalCode) killGroup(each);
     }
-    await foreign?.end();
+    await foreign?.kill();
     await mongodGone();
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
@@ -67,11 +67,11 @@ export class User {
     readonly name: 'the server' | 'a command',
     readonly path = folder,
     // On a busy machine a mongod of ours takes long to start.
-    unknownUserMs = 60_000,
+    silentMongodMs = 60_000,
   ) {
     const shared = String(name === 'the server');
     const script = ['--input-type=module', '-e', userProgram];
-    const args = [...script, path, name, shared, String(unknownUserMs)];
+    const args = [...script, path, name, shared, String(silentMongodMs)];
     this.process = start(process.execPath, args);
     this.process.stderr?.setEncoding('utf8').on('data', (text) => (this.complaint += text));
     this.uri = this.firstLine();

@@ -111,7 +111,7 @@ describe('the embedded MongoDB', () => {
     const starts = jest.spyOn(MongodProcess, 'start');
     starts.mockImplementationOnce(async (options) => {
       const mongod = await start(options);
-      await mongod.end();
+      await mongod.kill();
       return mongod;
     });
     const options = { path: folder, name: 'a command', shared: false };
@@ -131,17 +131,17 @@ describe('the embedded MongoDB', () => {
   it('is waited for as long as a command has it, and then until its mongod is gone', async () => {
     const command = new User('a command');
     await command.uri;
-    const [port, unknownUserMs] = [await freePort(), 60_000];
+    const [port, silentMongodMs] = [await freePort(), 60_000];
     const starts = jest.spyOn(MongodProcess, 'start');
     const now = performance.now.bind(performance);
-    const options = { path: folder, name: 'another', shared: false, unknownUserMs };
+    const options = { path: folder, name: 'another', shared: false, silentMongodMs };
     const opening = openEmbedded(options, () => {
       // So long it was waited for; from now on the mongod does not answer, as one that ends.
-      jest.spyOn(performance, 'now').mockImplementation(() => now() + unknownUserMs);
+      jest.spyOn(performance, 'now').mockImplementation(() => now() + silentMongodMs);
       writeFileSync(join(folder, 'embedded.json'), JSON.stringify({ port }));
     });
     try {
-      const isTriedAgain = until(() => starts.mock.calls.length > 1, 2 * unknownUserMs);
+      const isTriedAgain = until(() => starts.mock.calls.length > 1, 2 * silentMongodMs);
       await Promise.race([opening, isTriedAgain]);
       await interrupt(command);
       await (await opening).close();

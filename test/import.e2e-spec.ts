@@ -21,7 +21,7 @@ import { gzipSync } from 'node:zlib';
 import { BSONRegExp, Double, Long, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
 import { initDatabase } from '../src/database/init.js';
-import type { ImportEntry } from '../src/markets/import/batch-writer.js';
+import type { ImportEntry } from '../src/markets/import/record-batches.js';
 import { MarketWriter, type BatchTally } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
 import { bulkWrite, upsertOf } from '../src/markets/import/stored-markets.js';

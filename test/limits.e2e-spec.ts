@@ -198,7 +198,7 @@ async function askFor(cost: number, key: string, rateLimit: number, { app } = se
   const request = { apiKey: { id: keyIdOf(key) ?? '', name: '', rateLimit }, answerHeaders: {} };
   const limit = app.get(RequestLimit);
   try {
-    await limit.take(request, cost);
+    await limit.consume(request, cost);
     return { status: 200, ...request.answerHeaders };
   } catch (error) {
     const problem = error as Problem;
@@ -589,9 +589,9 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
   it('is known to go on as soon as Redis is back, though nobody asks', async () => {
     const counter = replicas[0].app.get(RequestCounter);
     await redis.stop();
-    await until(() => counter.isAway === true);
+    await until(() => counter.isRedisAway === true);
     await redis.start();
-    await until(() => counter.isAway === false);
+    await until(() => counter.isRedisAway === false);
     expect((await replicas[0].getOpen('/metrics')).text).toMatch(/^redis_away 0$/m);
   });
 
@@ -605,7 +605,7 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
     const replica = await createTestApp({ mongodbUri: service.config.mongodbUri, redisUrl });
     try {
       expect((await ask(await newKey(1), FIXTURE, {}, replica)).status).toBe(200);
-      expect(replica.app.get(RequestCounter).isAway).toBe(false);
+      expect(replica.app.get(RequestCounter).isRedisAway).toBe(false);
       expect(replica.logged.join('')).not.toContain('Redis is away');
     } finally {
       await replica.close();
@@ -799,7 +799,7 @@ it('what closes each connection at once is told as away', async () => {
   const { port } = server.address() as AddressInfo;
   const alone = await createTestApp({ redisUrl: `redis://127.0.0.1:${port}` });
   try {
-    await until(() => alone.app.get(RequestCounter).isAway === true);
+    await until(() => alone.app.get(RequestCounter).isRedisAway === true);
     expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
   } finally {
     await alone.close();

@@ -108,7 +108,7 @@ export class TestMongod {
 
   /** Ends all members, paused ones too, and removes their data. */
   async stop(): Promise<void> {
-    await Promise.all(this.processes.map((member) => member.end()));
+    await Promise.all(this.processes.map((member) => member.kill()));
     await rm(this.folder, { recursive: true, force: true });
   }
 

@@ -14,7 +14,7 @@ import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { UnsentAnswers } from '../src/markets/unsent-answers.js';
-import { WatchOpening } from '../src/markets/watch/watch-opening.js';
+import { WatchPreparation } from '../src/markets/watch/watch-preparation.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { Metrics } from '../src/telemetry/metrics.js';
@@ -246,13 +246,13 @@ describe('a key that leaves many megabytes unread', () => {
     const path = `/v1/markets/changes?eventId=${largeEvent}`;
     const { key } = await service.keys.create({ name: 'hasty', rateLimit: 0 });
     await inTime(() => service.get(path));
-    const opening = jest.spyOn(service.app.get(WatchOpening), 'open');
+    const preparing = jest.spyOn(service.app.get(WatchPreparation), 'prepare');
     for (let count = 0; count < 6; count += 1) {
       const leaving = new AbortController();
       const gone = once(service.app.getHttpServer(), 'request').then(([, response]) =>
         once(response, 'close'),
       );
-      opening.mockImplementationOnce(async () => {
+      preparing.mockImplementationOnce(async () => {
         leaving.abort();
         await gone;
         return undefined;
@@ -262,7 +262,7 @@ describe('a key that leaves many megabytes unread', () => {
       await expect(left).rejects.toThrow('abort');
       await gone;
     }
-    opening.mockRestore();
+    preparing.mockRestore();
     await until(async () => (await ask(path, key)) === 200, 10_000);
   });
 

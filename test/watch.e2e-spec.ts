@@ -19,7 +19,7 @@ import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { Watch } from '../src/markets/watch/watch.js';
 import { WatchGroups } from '../src/markets/watch/watch-groups.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
-import { WatchOpening } from '../src/markets/watch/watch-opening.js';
+import { WatchPreparation } from '../src/markets/watch/watch-preparation.js';
 import { Metrics } from '../src/telemetry/metrics.js';
 import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket } from './factories.js';
@@ -284,7 +284,7 @@ describe('both', () => {
       .set('Last-Event-ID', 'no')
       .expect(400);
     const names = body.errors.map(({ name }: { name: string }) => name);
-    expect(names.toSorted()).toEqual(['Last-Event-ID', 'conflateMs', 'since', 'take']);
+    expect(names.toSorted()).toEqual(['Last-Event-ID', 'conflateMs', 'since', 'consume']);
   });
 
   it('name the id that has too much', async () => {
@@ -710,10 +710,10 @@ describe('a stream that is refused', () => {
     const { key } = await service.keys.create({ name: 'quick', streams: 2 });
     const query = `eventId=${randomUUID()}`;
     // While they are prepared none is open yet.
-    const opening = service.app.get(WatchOpening);
-    const prepare = opening.open.bind(opening);
+    const preparation = service.app.get(WatchPreparation);
+    const prepare = preparation.prepare.bind(preparation);
     let prepared = 0;
-    jest.spyOn(opening, 'open').mockImplementation(async (question) => {
+    jest.spyOn(preparation, 'prepare').mockImplementation(async (question) => {
       const unavailable = await prepare(question);
       prepared += 1;
       await until(() => prepared === 5);
@@ -735,8 +735,8 @@ describe('a stream that is refused', () => {
   });
 
   it.each([
-    ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'take')],
-    ['it was prepared', () => jest.spyOn(service.app.get(WatchOpening), 'open')],
+    ['its request was charged', () => jest.spyOn(service.app.get(RequestLimit), 'consume')],
+    ['it was prepared', () => jest.spyOn(service.app.get(WatchPreparation), 'prepare')],
   ])('is none whose caller left while %s: it is not counted', async (_when, step) => {
     const { key } = await service.keys.create({ name: 'hasty', streams: 1 });
     const query = `eventId=${randomUUID()}`;
@@ -846,7 +846,7 @@ describe('a stream ends', () => {
 
   it('at once when it was prepared while the process began to shut down', async () => {
     const hub = service.app.get(StreamHub);
-    jest.spyOn(service.app.get(WatchOpening), 'open').mockImplementationOnce(async () => {
+    jest.spyOn(service.app.get(WatchPreparation), 'prepare').mockImplementationOnce(async () => {
       hub.isDraining = true;
       return undefined;
     });

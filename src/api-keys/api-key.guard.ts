@@ -14,7 +14,7 @@ import { WindowCounter } from './window-counter.js';
 /** Clients whose refused keys are counted, some 500 bytes each. */
 const CLIENTS_MAX = 20_000;
 
-/** A limited client is told to wait this long: a good key of it is read in the background, and then accepted. */
+/** What a client with too many bad keys is told to wait: meanwhile its key is read, and a good one is then accepted. */
 const RETRY_AFTER_MS = 1_000;
 
 /** Lets a request pass that has exactly one key, good and within its limit. No answer says why a key is bad. */
@@ -47,7 +47,7 @@ export class ApiKeyGuard implements CanActivate {
     if (!key) throw this.refusal(request, key === undefined ? 'none' : 'empty');
     const apiKey = await this.verify(request, key);
     const cost = this.reflector.get(RequestCost, context.getHandler())?.(request);
-    await this.limit.take(Object.assign(request, { apiKey }), cost);
+    await this.limit.consume(Object.assign(request, { apiKey }), cost);
     return true;
   }
 

@@ -33,7 +33,7 @@ export class RedisConnection {
       // A new connection finds the new primary after a failover.
       reconnectOnError: ({ message }) => message.startsWith('READONLY'),
       retryStrategy: (attempt) => {
-        // If it told why it ends connections, that is noted already.
+        // Redis has closed the connection again. Where an error has told why before, `note` ignores this one.
         if (attempt > 1) this.note(new Error('it closes the connection'));
         return Math.min(attempt * 50, RECONNECT_WITHIN_MS);
       },
@@ -70,7 +70,7 @@ export class RedisConnection {
     } catch (error) {
       const { status } = this.redis;
       if (status === 'ready') this.failed(error as Error);
-      // Why there is no connection is told by the client's events, but for a Redis that does not become ready.
+      // Without a connection, an 'error' event has told why. Only of a Redis that does not become ready there is none.
       else if (status === 'connect' && performance.now() - this.connectedAt > READY_WITHIN_MS)
         this.note(new Error('it loads its data'));
       throw error;
@@ -89,7 +89,7 @@ export class RedisConnection {
   /** @param failure of the newest try, if it failed */
   private note(failure?: Error): void {
     const isAway = failure !== undefined;
-    // It may have been found away for another reason before it answered with its own.
+    // Redis may be noted as away, by a timeout for one, before it answers with an error: that error is told, too.
     const isNews = failure?.name === 'ReplyError' && failure.message !== this.told;
     if (isAway === this.isAway && !isNews) return;
     this.isAway = isAway;

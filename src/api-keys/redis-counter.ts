@@ -2,7 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { RedisConnection } from './redis-connection.js';
 import { WINDOW_SECONDS, type Added, type WindowCounter } from './window-counter.js';
 
-/** What stands in braces decides which node of a cluster has a key: it is one for all. */
+/** Redis Cluster chooses the node by the text in braces. It is the same for all keys, so that one node counts them. */
 const KEY_PREFIX = 'markets-odds:{requests}:';
 
 /**
@@ -21,13 +21,13 @@ const ADD = `
   if fits then used = redis.call('incrby', KEYS[1], ARGV[1]) end
   return { used, msLeft, fits and 1 or 0 }`;
 
-/** How often it is checked whether Redis counts again, since requests of keys with a limit may not come for long. */
+/** While Redis is away it is tried this often, since requests of keys with a limit may not come for long. */
 const CHECK_EVERY_MS = 1_000;
 
 /** Counts the requests of each key in Redis for all replicas together; while Redis is away, in this process. */
 export class RedisCounter implements OnApplicationShutdown {
   private readonly timer = setInterval(() => {
-    if (this.isAway) void this.add('', 0, 0);
+    if (this.isRedisAway) void this.add('', 0, 0);
   }, CHECK_EVERY_MS).unref();
 
   /** @param fallback counts while Redis is away */
@@ -36,7 +36,7 @@ export class RedisCounter implements OnApplicationShutdown {
     private readonly fallback: WindowCounter,
   ) {}
 
-  get isAway(): boolean {
+  get isRedisAway(): boolean {
     return this.redis.isAway;
   }
 

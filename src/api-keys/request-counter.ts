@@ -6,14 +6,14 @@ const KEYS_MAX = 100_000;
 
 /** Counts the requests of each key: in this process, or in Redis for all replicas together. */
 export abstract class RequestCounter {
-  /** Whether this process counts alone, though Redis is to count. */
-  readonly isAway?: boolean;
+  /** Whether Redis can't be used at present, so that this process counts alone. Unset without REDIS_URL. */
+  readonly isRedisAway?: boolean;
 
   /** Counts points of a key, unless more than `usedMax` are used already. At once, unless Redis counts. */
   abstract add(id: string, points: number, usedMax: number): Added | Promise<Added>;
 }
 
-export const requestCounter = {
+export const requestCounterProvider = {
   provide: RequestCounter,
   inject: [Config],
   useFactory: async ({ redisUrl }: Config): Promise<RequestCounter> => {

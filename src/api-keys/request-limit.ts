@@ -27,7 +27,7 @@ export class RequestLimit {
    * the cost is above the key's whole limit, it uses up what is left.
    * @throws Problem `rate_limited`
    */
-  take(request: Limited, cost = 1): void | Promise<void> {
+  consume(request: Limited, cost = 1): void | Promise<void> {
     const { id, rateLimit: limit = this.config.rateLimitPerMinute } = request.apiKey;
     if (limit === 0) return;
     const needed = cost > limit ? 1 : cost;

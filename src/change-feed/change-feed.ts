@@ -188,7 +188,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   /**
-   * Asks for the newest write of the primary, whether or not a majority has it. The `$clusterTime` of its answers
+   * Asks for the newest write of the primary, whether or not a majority has it. The `$clusterTime` of its replies
    * may be ahead of it: a write that failed takes a time too, and other clients bring theirs.
    */
   private async askNewest(db: Db): Promise<void> {

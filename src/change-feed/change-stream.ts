@@ -5,7 +5,7 @@ import { getMoreOf, isOpen, killCursor, type RawCursor } from '../database/raw-c
 import type { ChangeEvent } from './change.js';
 import type { ResumeToken } from './cluster-time.js';
 
-/** What one answer of the server brings. */
+/** What one reply of the server brings. */
 export interface Batch {
   readonly events: readonly ChangeEvent[];
   /** The stream has told everything up to here, but for what may follow with the same cluster time. */
@@ -37,7 +37,7 @@ const EVENTS_AT_A_TIME = 1_000;
 
 /**
  * A change stream of a database in the server's own commands: unlike the driver's stream it never resumes
- * silently, and each answer tells how far the server itself has got. It is closed when its reader leaves it. MongoDB
+ * silently, and each reply tells how far the server itself has got. It is closed when its reader leaves it. MongoDB
  * ends a stream when its database is dropped: another one goes on after it.
  */
 export async function* changeBatches(

@@ -15,7 +15,7 @@ export function clusterTimeOf({ _data }: ResumeToken): Timestamp {
   return new Timestamp({ t: Number.parseInt(seconds, 16), i: Number.parseInt(increment, 16) });
 }
 
-export function newest(one: Timestamp, other: Timestamp | undefined): Timestamp {
+export function laterOf(one: Timestamp, other: Timestamp | undefined): Timestamp {
   return other?.greaterThan(one) ? other : one;
 }
 

@@ -5,7 +5,7 @@ import type { ChangeEvent } from './change.js';
 export interface CommitEvents {
   /** Undefined when they were too many to be held. */
   events: ChangeEvent[] | undefined;
-  /** The feed goes on after it. */
+  /** The newest of them: after a break the feed resumes behind it. */
   last: ChangeEvent;
 }
 

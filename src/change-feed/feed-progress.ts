@@ -36,12 +36,12 @@ const MARKS_MAX = 1_000;
 /**
  * How far the feed and the majority of the members have got, against the newest write of the primary. A mark says which
  * write was the newest at a moment: a feed that has told that write was complete as of that moment. The moment is taken
- * before the server is asked, since an answer may have lain unread while the process was stopped.
+ * before the server is asked, since a reply may have lain unread while the process was stopped.
  */
 export class FeedProgress {
   private marks: Mark[] = [];
   private told: Timestamp | undefined;
-  private committed: Timestamp | undefined;
+  private majorityAt: Timestamp | undefined;
   private lastAskedAt: Moment | undefined;
   /** All that was written before this moment was told; undefined while no such moment is known. */
   provenAt: Moment | undefined;
@@ -57,10 +57,10 @@ export class FeedProgress {
     this.dropReachedMarks();
   }
 
-  /** All up to `told` was told; a majority has all up to `committed`. */
-  reached(told: Timestamp, committed: Timestamp): void {
+  /** All up to `told` was told; a majority has all up to `majorityAt`. */
+  reached(told: Timestamp, majorityAt: Timestamp): void {
     this.told = told;
-    this.committed = committed;
+    this.majorityAt = majorityAt;
     this.dropReachedMarks();
   }
 
@@ -69,12 +69,12 @@ export class FeedProgress {
   }
 
   /**
-   * How long the primary had had writes that a majority of the members hadn't, when it was last asked: at least
-   * this, in milliseconds.
+   * When the primary was last asked, a majority of the members had lacked some of its writes for at least so long; 0 if
+   * none. Milliseconds.
    */
   get majorityLagMs(): number {
     if (!this.lastAskedAt) return 0;
-    const isCommitted = ({ clusterTime }: Mark) => this.committed?.greaterThanOrEqual(clusterTime);
+    const isCommitted = ({ clusterTime }: Mark) => this.majorityAt?.greaterThanOrEqual(clusterTime);
     const committedAsOf = this.marks.findLast(isCommitted)?.at ?? this.provenAt;
     return committedAsOf ? elapsedMs(committedAsOf, this.lastAskedAt) : Infinity;
   }

@@ -11,7 +11,7 @@ const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
 
 /**
- * A member of a replica set says with each answer how far it has got itself, writes of others included: that
+ * A member of a replica set says with each reply how far it has got itself, writes of others included: that
  * proves how fresh a stream is. A mongos doesn't: it says how far the shards had got that it last heard of, and
  * another shard may have taken a write since.
  * @throws NotFollowable behind a mongos

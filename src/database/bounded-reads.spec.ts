@@ -218,15 +218,15 @@ it('has the service log in anew when MongoDB knows its login no more', async () 
 
 it('may not read from a refusal on, until a read succeeds', async () => {
   const { reads, topology } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
-  topology.mayRead = true;
+  topology.hasAccess = true;
   const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
   const message = 'not authorized on markets-odds';
   const read = () => Promise.reject(new MongoServerError({ message, code: 13 }));
   await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
   logged.mockRestore();
-  expect(topology.mayRead).toBe(false);
+  expect(topology.hasAccess).toBe(false);
   await reads.run(900, async () => 'answer');
-  expect(topology.mayRead).toBe(true);
+  expect(topology.hasAccess).toBe(true);
 });
 
 it('logs no refusal where MongoDB was too slow: nobody has to act', async () => {

@@ -6,7 +6,7 @@ import { LogThrottle } from '../common/log-throttle.js';
 import { within } from '../common/within.js';
 import { DECODING, DRIVER_OPTIONS } from './driver-options.js';
 import { ReadAttempt } from './read-attempt.js';
-import { problemOf, timeout, unavailable } from './read-errors.js';
+import { problemOf, databaseTimeout, databaseUnavailable } from './read-errors.js';
 import { ReadSlots } from './read-slots.js';
 import type { Topology } from './topology.js';
 import {
@@ -30,10 +30,10 @@ const SERVER_GIVES_UP_EARLIER_MS = 150;
  */
 const HEDGE_AFTER_MS = 50;
 
-/** Reads of more than one reply go on so many at a time: their documents would fill memory, and take all its time. */
+/** How many reads of more than one reply run at a time: their documents would fill memory, and take all our time. */
 const LONG_READS = 2;
 
-/** A snapshot that is not there yet, or a server whose connections break, is asked again after this. Milliseconds. */
+/** The pause before a read is tried again since a snapshot is not there yet, or a connection broke. Milliseconds. */
 const AGAIN_AFTER_MS = 10;
 const AGAIN_ATTEMPTS = 20;
 
@@ -58,7 +58,7 @@ export class BoundedReads {
   async run<T>(budgetMs: number, operation: Operation<T>): Promise<T> {
     const { readable, mayBeReadable } = this.topology;
     // While no server is known, one read for each slot waits for it, and the others fail at once.
-    if (!mayBeReadable || (!readable && this.slots.areAllTaken)) throw unavailable();
+    if (!mayBeReadable || (!readable && this.slots.areAllTaken)) throw databaseUnavailable();
     const deadline = performance.now() + budgetMs;
     return this.slots.run(budgetMs - SERVER_GIVES_UP_EARLIER_MS, () =>
       this.readUntil(deadline, operation),
@@ -70,10 +70,10 @@ export class BoundedReads {
     const serverDeadline = deadline - SERVER_GIVES_UP_EARLIER_MS;
     const ask = (after?: Timestamp) => this.ask(operation, abort.signal, serverDeadline, after);
     try {
-      const tooLate = () => (this.topology.hasPrimary ? timeout() : unavailable());
+      const tooLate = () => (this.topology.hasPrimary ? databaseTimeout() : databaseUnavailable());
       const work = this.tryAgain(ask, () => abort.abort());
       const answer = await within(deadline - performance.now(), work, tooLate);
-      this.topology.mayRead = true;
+      this.topology.hasAccess = true;
       return answer;
     } catch (error) {
       abort.abort();
@@ -95,10 +95,10 @@ export class BoundedReads {
         if (!hasPrimary && readable) return await this.askSecondaries(ask);
         return await this.askPrimary(ask, giveUp);
       } catch (error) {
-        const passes = isTransient(error) || isBrokenSocket(error);
-        const isLast = attempts >= (passes ? AGAIN_ATTEMPTS : 2);
+        const isPassing = isTransient(error) || isBrokenSocket(error);
+        const isLast = attempts >= (isPassing ? AGAIN_ATTEMPTS : 2);
         if (isLast || !isRetryable(error) || !this.topology.mayBeReadable) throw error;
-        if (passes) await delay(AGAIN_AFTER_MS);
+        if (isPassing) await delay(AGAIN_AFTER_MS);
       }
     }
   }
@@ -145,7 +145,7 @@ export class BoundedReads {
     } catch (error) {
       const [fromSecondaries] = (error as AggregateError).errors;
       const [first] = fromSecondaries.errors;
-      throw isTimeExpired(first) ? unavailable() : first;
+      throw isTimeExpired(first) ? databaseUnavailable() : first;
     } finally {
       over.abort();
     }
@@ -173,7 +173,7 @@ export class BoundedReads {
 
   private noteRefusal(error: unknown): void {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
-    if (isUnauthorized(error)) this.topology.mayRead = false;
+    if (isUnauthorized(error)) this.topology.hasAccess = false;
     if (isLoggedOut(error)) this.logIn();
     const count = this.refusals.count();
     if (count === undefined) return;

@@ -18,7 +18,7 @@ it('logs in anew each time that MongoDB knows it no more, once at a time', async
   await Promise.all([database.logInAgain(), database.logInAgain()]);
   expect(connect).toHaveBeenCalledTimes(1);
   // Metrics say that MongoDB is away until it lets us in.
-  expect(database.topology.mayRead).toBe(false);
+  expect(database.topology.hasAccess).toBe(false);
   await database.logInAgain();
   expect(connect).toHaveBeenCalledTimes(2);
 });
@@ -27,10 +27,10 @@ it('keeps its connections where MongoDB wants a login and there is none', async 
   const database = new Database(new Config());
   jest.spyOn(database.connection, 'getClient').mockReturnValue(clientWith());
   const connect = jest.spyOn(database, 'connectEventually').mockResolvedValue(undefined);
-  database.topology.mayRead = true;
+  database.topology.hasAccess = true;
   await database.logInAgain();
   expect(connect).not.toHaveBeenCalled();
-  expect(database.topology.mayRead).toBe(false);
+  expect(database.topology.hasAccess).toBe(false);
 });
 
 it('says once that MongoDB is away, a warning, and that it refuses the service, an error', async () => {

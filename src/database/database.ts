@@ -10,7 +10,7 @@ import { missingIndexes } from './indexes.js';
 import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
-import { unavailable } from './read-errors.js';
+import { databaseUnavailable } from './read-errors.js';
 import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
@@ -45,7 +45,7 @@ export class Database implements OnApplicationShutdown {
   }
 
   get db(): Db {
-    if (!this.connection.db) throw unavailable();
+    if (!this.connection.db) throw databaseUnavailable();
     return this.connection.db;
   }
 
@@ -113,10 +113,10 @@ export class Database implements OnApplicationShutdown {
     return this.reads.run(budgetMs, operation);
   }
 
-  /** Opens new connections, since those that are open stay without a login; not where there is none to give. */
+  /** Connects anew, since open connections stay without a login; where the URI has no login, that would not help. */
   async logInAgain(): Promise<void> {
     if (this.isLoggingIn || this.closed) return;
-    this.topology.mayRead = false;
+    this.topology.hasAccess = false;
     if (!this.connection.getClient()?.options.credentials) return;
     this.isLoggingIn = true;
     await this.connection.close(true).catch(() => undefined);

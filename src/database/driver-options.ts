@@ -18,7 +18,7 @@ export const DECODING = {
   useBigInt64: false,
 } as const;
 
-/** A document as it is stored. The driver makes a `DBRef` of one with `$ref` and `$id`, whose other fields it holds. */
+/** A document's own fields. Of one with `$ref` and `$id` the driver makes a `DBRef`, which keeps the others apart. */
 export function plainDocument(decoded: Document): Document {
   return decoded instanceof DBRef ? decoded.fields : decoded;
 }

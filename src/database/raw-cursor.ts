@@ -3,7 +3,7 @@ import { Long, type Db, type Document, type ReadPreference } from 'mongodb';
 /** A kill that is not answered by then is given up, so that it holds no connection. Milliseconds. */
 const KILL_CURSOR_WITHIN_MS = 1_000;
 
-/** A cursor as a reply tells it: the driver's own costs a quarter of a short read. */
+/** A cursor as a reply describes it. The driver's own cursor would take a quarter of the time of a short read. */
 export type RawCursor = Document;
 
 /** Whether there is more to be read. */

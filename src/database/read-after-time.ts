@@ -1,6 +1,6 @@
 import type { ClusterTime, Timestamp } from 'mongodb';
 import { DRIVER_OPTIONS } from './driver-options.js';
-import { unavailable } from './read-errors.js';
+import { databaseUnavailable } from './read-errors.js';
 
 /** How long earlier times are kept, counted back from now. Milliseconds. */
 export const HEARD_KEPT_MS = 2_000;
@@ -34,7 +34,7 @@ interface HeardTime {
 
 /**
  * The newest write that is known to have been made, by the cluster time that every server passes on with each
- * answer and each heartbeat, and since when it is known. Reads that may fall behind are measured by it.
+ * reply and each heartbeat, and since when it is known. Reads that may fall behind are measured by it.
  */
 export class ReadAfterTime {
   /** The newest time of all, with its signature, without which servers don't accept it. */
@@ -46,7 +46,7 @@ export class ReadAfterTime {
   /** Between these times, the later one included, the primary has written nothing. */
   private unwritten: { readonly after: Timestamp; readonly upTo: Timestamp } | undefined;
 
-  /** Some server has told this time; none in the answers of a standalone server. */
+  /** Some server has told this time; none in the replies of a standalone server. */
   advance(time: ClusterTime | undefined): void {
     if (!time) return;
     const now = performance.now();
@@ -62,8 +62,8 @@ export class ReadAfterTime {
   }
 
   /**
-   * To be called with a primary's own newest write. A later time that was heard well before this call is that of no
-   * write: an insert that fails and a transaction move the clock, too.
+   * To be called with a primary's own newest write. Later times that were heard well before belong to no write: failed
+   * inserts and transactions advance the clock, too.
    */
   wrote(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
@@ -71,7 +71,7 @@ export class ReadAfterTime {
     this.unwritten = upTo?.greaterThan(newestWrite) ? { after: newestWrite, upTo } : undefined;
   }
 
-  /** To be called when so many servers are heard again that they know what was written. */
+  /** To be called when servers can be read again after a gap: what was heard before it may be too old. */
   beginAnew(): void {
     this.knownSince = performance.now();
   }
@@ -84,7 +84,7 @@ export class ReadAfterTime {
 
   /**
    * The write that a secondary must have in order to answer while no primary can be asked. If any secondary knows a
-   * primary, that is the newest write known a second ago, since others may be going on that we can't see. If none does,
+   * primary, that is the newest write known a second ago, since that primary may go on writing unseen. If none does,
    * the last writes may be lost with the primary, and the newest write on any secondary is enough.
    * @throws Problem when no secondary can be proven to be recent
    */
@@ -95,14 +95,15 @@ export class ReadAfterTime {
     const last = this.heard.at(-1);
     const now = performance.now();
     if (!last || !newestOnSecondaries || now - this.lastHeardAt > SILENT_MAX_MS)
-      throw unavailable();
+      throw databaseUnavailable();
     const newest = last.clusterTime;
     const behindS = newest.t - newestOnSecondaries.t;
     const writtenBy = (at: number) =>
       this.lastWriteUpTo(this.knownAt(at) ?? newest, newestOnSecondaries);
     // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
     const before = writtenBy(last.heardAt - HEARD_KEPT_MS);
-    if (behindS >= FAR_BEHIND_S && before.greaterThan(newestOnSecondaries)) throw unavailable();
+    if (behindS >= FAR_BEHIND_S && before.greaterThan(newestOnSecondaries))
+      throw databaseUnavailable();
     const due = writtenBy(now - SECONDARY_BEHIND_MS);
     const isLost = !secondariesNamePrimary && due.greaterThan(newestOnSecondaries);
     return isLost ? newestOnSecondaries : due;

@@ -68,7 +68,7 @@ export class ReadAttempt {
   /**
    * All that a command finds in one state of the primary, though a majority may lack it. What is short is read until
    * two passes agree; what is long, or differs four times, is read in a transaction (decision 2 says why not all). A
-   * standalone server has none, so that its last pass counts. Secondaries are read in one pass.
+   * standalone server has no transactions, so its last pass counts. Secondaries are read in one pass.
    * @param countOf how many documents a pass went over, by its rows
    */
   async rowsOfOneState(
@@ -94,7 +94,7 @@ export class ReadAttempt {
 
   /**
    * The rows of a cursor whose first batch is there.
-   * @param each makes of each document, as it comes, what is kept: most take several times the memory of their texts
+   * @param each what to keep of a document, made as it arrives: most take several times the memory of their JSON
    */
   async restOf<T = Document>(
     first: RawCursor,

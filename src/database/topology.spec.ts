@@ -179,17 +179,17 @@ it('may read once MongoDB has let it in, and with a new client not before that e
   const { topology, client } = followed();
   // The driver's monitors need no login.
   client.emit('topologyDescriptionChanged', descriptionOf(1, ['RSPrimary']));
-  expect(topology.mayRead).toBe(false);
+  expect(topology.hasAccess).toBe(false);
   client.emit('connectionReady');
-  expect(topology.mayRead).toBe(true);
+  expect(topology.hasAccess).toBe(true);
   const error = new MongoServerError({ message: 'Authentication failed.', code: 18 });
   const servers = new Map([['member-0', { type: 'Unknown', error }]]);
   client.emit('topologyDescriptionChanged', { newDescription: { servers } });
   client.emit('topologyDescriptionChanged', descriptionOf(1, ['RSPrimary']));
-  expect(topology.mayRead).toBe(false);
+  expect(topology.hasAccess).toBe(false);
   client.emit('connectionReady');
   topology.follow(new EventEmitter() as MongoClient);
-  expect(topology.mayRead).toBe(false);
+  expect(topology.hasAccess).toBe(false);
 });
 
 it('tells what each server is, and why it can not be reached', () => {

@@ -33,11 +33,11 @@ export class Topology {
   /** `primary`: one is known now. `primaryLost`: none is known any more. */
   readonly events = new EventEmitter<{ primary: []; primaryLost: [] }>().setMaxListeners(0);
   /** Whether MongoDB has let us in and has refused no read since. Monitors can't tell, since they need no login. */
-  mayRead = false;
+  hasAccess = false;
 
   /** Listens to a client that has not yet connected: its first descriptions must not be missed. */
   follow(client: MongoClient): void {
-    this.mayRead = false;
+    this.hasAccess = false;
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       const { readable: wasReadable, hasPrimary: hadPrimary } = this;
       if (wasReadable) this.lastReadableAt = performance.now();
@@ -46,10 +46,10 @@ export class Topology {
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       if (this.hasPrimary) this.events.emit('primary');
       else if (hadPrimary) this.events.emit('primaryLost');
-      if (this.servers.some(({ error }) => isAuthenticationFailure(error))) this.mayRead = false;
+      if (this.servers.some(({ error }) => isAuthenticationFailure(error))) this.hasAccess = false;
     });
     client.on('connectionReady', () => {
-      this.mayRead = true;
+      this.hasAccess = true;
     });
     client.on('serverHeartbeatSucceeded', ({ connectionId: address, reply }) => {
       const newestWrite: Timestamp | undefined = reply.lastWrite?.opTime?.ts;
@@ -110,8 +110,8 @@ export class Topology {
 
   /**
    * More members that surely vote must be reached than are away: a primary that we can't see may have a majority, and
-   * acknowledge what these don't know. One without priority may have no vote, and a hidden one may be away besides.
-   * A delayed one is in no member's list.
+   * acknowledge what these don't know. One without priority may have no vote, so it is not counted as a voter. Even with
+   * one more voter that is hidden, and so in no list, those that are away are no majority.
    */
   private get hasMajority(): boolean {
     const members = new Set(this.secondaries.flatMap(({ allHosts }) => allHosts));

@@ -29,13 +29,13 @@ interface EmbeddedOptions {
   /** Ends the wait for others. */
   readonly signal?: AbortSignal;
   /** How long to wait for a mongod that has the data path, but does not answer: it may be starting or ending. In ms. */
-  readonly unknownUserMs?: number;
+  readonly silentMongodMs?: number;
 }
 
-const UNKNOWN_USER_MS = 10_000;
+const SILENT_MONGOD_MS = 10_000;
 const PAUSE_MS = 300;
 
-const notOurs = new Promise<never>(() => undefined);
+const NEVER = new Promise<never>(() => undefined);
 
 /**
  * Uses the embedded MongoDB of a running server, or starts one. Waits while a command has one on the data path.
@@ -62,20 +62,20 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function open(options: EmbeddedOptions, say: Say): Promise<EmbeddedMongo> {
-  const { path, signal, unknownUserMs = UNKNOWN_USER_MS } = options;
+  const { path, signal, silentMongodMs = SILENT_MONGOD_MS } = options;
   let waitedFor: number | undefined;
-  let givesUpAt = performance.now() + unknownUserMs;
+  let givesUpAt = performance.now() + silentMongodMs;
   for (;;) {
     signal?.throwIfAborted();
     await markAsOurs(path);
     const owner = await readOwner(path);
     if (owner && (await isRunning(owner, path))) {
-      if (owner.shared) return { uri: uriOf(owner), ended: notOurs, close: async () => undefined };
+      if (owner.shared) return { uri: uriOf(owner), ended: NEVER, close: async () => undefined };
       if (waitedFor !== owner.pid) {
         say(`Waiting for ${owner.name} (process ${owner.pid}) to end: it is using ${path}`);
       }
       waitedFor = owner.pid;
-      givesUpAt = performance.now() + unknownUserMs;
+      givesUpAt = performance.now() + silentMongodMs;
     } else {
       const embedded = await start(options, owner?.port, say);
       if (embedded) return embedded;

@@ -89,7 +89,7 @@ export class MongodProcess {
   }
 
   /** Ends mongod at once, even a paused one; resolves when it is gone. */
-  async end(): Promise<void> {
+  async kill(): Promise<void> {
     this.guard.stdin.end();
     await this.gone;
   }

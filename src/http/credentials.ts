@@ -30,8 +30,8 @@ const SHARED = 6;
 const KEYS_LENGTH_MAX = 1_024;
 
 /**
- * Whether a text from a request may hold a key, or part of the secret of one that came with the request: nothing
- * shows it then. It costs the length of the text times that of the keys: ask for short texts alone.
+ * Whether a text from a request may hold a key, or part of the secret of one that came with the request: such a text is
+ * not shown. It takes the length of the text times that of the keys: ask for short texts alone.
  */
 export function mayHoldKey(text: string, request: ApiRequest): boolean {
   const { inQuery, inHeader } = credentialsOf(request);

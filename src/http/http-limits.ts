@@ -18,9 +18,9 @@ export const HTTP_LIMITS = {
   inFlight: 48,
   /** Requests that may always wait, however slow the service is. */
   queueMin: 64,
-  /** The most requests that may wait: as many until it is known how many are served in time. */
+  /** The most requests that may wait; all of these may, until it is known how many are served in time. */
   queueMax: 5_000,
-  /** The queue grows no longer than is served within this time. */
+  /** The queue holds no more requests than are served within this time. */
   servedWithinMs: 1_200,
   /** A request that has waited so long is refused: reading its key may take 0.5 s, and two seconds are promised. */
   longestWaitMs: 1_400,

@@ -36,8 +36,8 @@ export class IncomingRequests {
   private readonly pipelined = new PipelinedRequests(this.options.limits.pipelined);
   readonly admission = new Admission(
     this.options.limits,
-    (...admitted) => this.begin(...admitted),
-    (...refused) => this.refuse(...refused),
+    (request, response) => this.begin(request, response),
+    (request, response) => this.refuse(request, response),
   );
 
   /** @param serve answers what is let in */
@@ -76,7 +76,7 @@ export class IncomingRequests {
     });
   }
 
-  /** Gives a request its id only now: that reads the query, which takes time and many times the memory of its text. */
+  /** Gives a request its id only now: that may read the query, which takes many times the memory of its text. */
   private begin(request: ApiRequest, response: Response): void {
     identify(request);
     const serve = () => this.serve(request, response);

@@ -23,7 +23,7 @@ export class PipelinedRequests {
   /** @returns whether one more may wait; if not, all that still comes on the connection is ignored */
   add(request: IncomingMessage): boolean {
     const { socket } = request;
-    const isTooMany = this.on(socket).count >= this.waitingMax || this.bytes >= BYTES_MAX;
+    const isTooMany = this.entryOf(socket).count >= this.waitingMax || this.bytes >= BYTES_MAX;
     if (isTooMany) this.ignoreRest(socket);
     else this.change(socket, 1, bytesOf(request));
     return !isTooMany;
@@ -34,7 +34,7 @@ export class PipelinedRequests {
     this.change(request.socket, -1, -bytesOf(request));
   }
 
-  private on(socket: HttpSocket) {
+  private entryOf(socket: HttpSocket) {
     const known = this.waiting.get(socket);
     if (known) return known;
     const entry = { count: 0, bytes: 0 };
@@ -45,7 +45,7 @@ export class PipelinedRequests {
   }
 
   private change(socket: HttpSocket, count: number, bytes: number): void {
-    const waiting = this.on(socket);
+    const waiting = this.entryOf(socket);
     waiting.count += count;
     waiting.bytes += bytes;
     this.bytes += bytes;

@@ -32,7 +32,7 @@ export class ProblemBody {
   @ApiField('HTTP status of the answer.', 400, { type: 'integer' })
   readonly status!: number;
 
-  @ApiField('What went wrong this time and how to mend it.', 'The request has 1 fault.')
+  @ApiField('What went wrong this time and how to correct it.', 'The request has 1 fault.')
   readonly detail!: string;
 
   @ApiField('Stable name of the kind of problem, for programs.', 'invalid_request', {

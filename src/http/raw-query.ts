@@ -4,7 +4,7 @@ import type { RawQuery } from './api-request.js';
 /** Characters that no request target may hold (RFC 3986); Node's parser accepts some of them. */
 export const NOT_IN_A_TARGET = /[^\u0021-\u007e]|#/;
 
-/** What needs no decoding, as nearly all texts: a query may have thousands. */
+/** A text that needs no decoding. Nearly all are so, and a query may have thousands. */
 const PLAIN = /^[\w.:-]*$/;
 
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;

@@ -15,7 +15,7 @@ export function findRoute({ app }: Request, path: string): Layer['route'] {
   return layers.find((layer) => layer.route !== undefined && layer.match(path))?.route;
 }
 
-/** Has `cors` answer preflights, but those of unknown paths, to which it would say 204, too. */
+/** Has `cors` answer preflights of known paths alone: it would say 204 to those of unknown paths, too. */
 export function answerPreflights(cors: RequestHandler): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && findRoute(request, request.path))

@@ -40,7 +40,7 @@ export class SocketRefusals {
     if (this.late.length > 0) setImmediate(this.refuseLate);
   };
 
-  /** Whether this request could not be read, and was refused for that: those before it on the socket are complete. */
+  /** Whether this request was refused as unreadable: only an incomplete one is, not those before it on the socket. */
   hasRefused({ complete, socket }: IncomingMessage): boolean {
     return !complete && this.refused.has(socket);
   }

@@ -28,8 +28,8 @@ interface Known {
 }
 
 /**
- * Answers plain requests in front of Express, if their target was answered from memory before. The slow path stays the
- * only place where a request is judged: what is not plain, or not in memory, takes it.
+ * Answers plain requests (GET or HEAD, with one key that memory knows) in front of Express, if their target was
+ * answered from memory before. The slow path stays the only place where a request is judged: it takes all others.
  */
 @Injectable()
 export class FastPath {
@@ -75,7 +75,7 @@ export class FastPath {
         return sendPage(request, response, answer);
       };
       // Redis is waited for. What is sent then was current when the request came.
-      const counted = this.limit.take({ apiKey, answerHeaders: request.answerHeaders });
+      const counted = this.limit.consume({ apiKey, answerHeaders: request.answerHeaders });
       (counted ? counted.then(send) : send())?.catch(fail);
     } catch (error) {
       fail(error);

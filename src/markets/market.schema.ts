@@ -88,7 +88,7 @@ MarketSchema.index(
   { unique: true, name: 'market_identity' },
 );
 
-/** The fields that a query may filter by, in their order in the indexes. Memory holds declared fields alone. */
+/** The fields that a query may filter by, in their order in the indexes. Memory can judge declared fields alone. */
 export const FILTERED_FIELDS = [
   'provider',
   'marketMoment',

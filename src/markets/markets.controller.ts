@@ -2,7 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { within } from '../common/within.js';
-import { timeout } from '../database/read-errors.js';
+import { databaseTimeout } from '../database/read-errors.js';
 import type { KeyedRequest } from '../http/api-request.js';
 import { Input } from '../http/input/input.js';
 import { ApiMarketsPage } from './api-markets-page.decorator.js';
@@ -53,7 +53,7 @@ export class MarketsController {
   ): Promise<void> {
     const leftMs = request.startedAt + LOOKUP_WITHIN_MS - performance.now();
     const page = this.markets.page(scope, query);
-    const { answer, source } = await within(leftMs, page, timeout);
+    const { answer, source } = await within(leftMs, page, databaseTimeout);
     if (source === 'memory') this.fastPath.remember(request, scope, query);
     this.unsent.addPage(request, response, answer);
     request.served = { source, items: answer.items };

@@ -5,7 +5,7 @@ import { ChangeHistory } from './cache/change-history.js';
 import { LiveScopes } from './cache/live-scopes.js';
 import { MarketCache } from './cache/market-cache.js';
 import { ScopeLoader } from './cache/scope-loader.js';
-import { CollectionRepair } from './cache/collection-repair.js';
+import { CollectionRepair } from './collection-repair.js';
 import { Market, MarketSchema } from './market.schema.js';
 import { MarketsController } from './markets.controller.js';
 import { MarketsService } from './markets.service.js';
@@ -19,7 +19,7 @@ import { UnsentAnswers } from './unsent-answers.js';
 import { WatchController } from './watch/watch.controller.js';
 import { WatchGroups } from './watch/watch-groups.js';
 import { WatchLoader } from './watch/watch-loader.js';
-import { WatchOpening } from './watch/watch-opening.js';
+import { WatchPreparation } from './watch/watch-preparation.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
 @Module({
@@ -44,7 +44,7 @@ import { WatchedScopes } from './watch/watched-scopes.js';
     UnsentAnswers,
     WatchGroups,
     WatchLoader,
-    WatchOpening,
+    WatchPreparation,
     WatchedScopes,
   ],
   exports: [MarketCache, StreamHub, WatchedScopes],

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PageAnswer } from './page-answer.js';
 import { isComparable } from './cache/id-order.js';
 import { MarketCache } from './cache/market-cache.js';
-import { conditionsKey } from './market.filters.js';
+import { conditionsKey } from './conditions.js';
 import { marketJson } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';

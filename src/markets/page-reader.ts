@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../http/problem.js';
 import { READ_BUDGET_MS } from '../database/bounded-reads.js';
 import { Database } from '../database/database.js';
-import { conditionsOf } from './market.filters.js';
+import { conditionsOf } from './conditions.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { filterOf, type Scope } from './scope.js';
 import { NO_MARKETS, StoredPages, type Lookup, type StoredPage } from './stored-pages.js';
@@ -45,8 +45,8 @@ export class PageReader {
     try {
       return (await pages)[index] ?? NO_MARKETS;
     } catch (error) {
-      const mayPass = error instanceof Problem && error.code !== 'overloaded';
-      if (lookups.length === 1 || !mayPass) throw error;
+      const isPassing = error instanceof Problem && error.code !== 'overloaded';
+      if (lookups.length === 1 || !isPassing) throw error;
       // Each is read again alone, with more time, so that a slow look-up makes no other one fail.
       this.apartUntil = performance.now() + APART_FOR_MS;
       const [page = NO_MARKETS] = await this.send([lookup], ALONE_MS - SHARED_MS);

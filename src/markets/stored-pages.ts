@@ -38,8 +38,8 @@ const SHOWN_FIELDS: PipelineStage.Project = { $project: MARKET_PROJECTION };
 /** Pages with their totals, as MongoDB finds them: of one snapshot where it has one, else of the newest state. */
 export class StoredPages {
   private withoutSnapshotsUntil = -Infinity;
-  /** Whether MongoDB has to leave out fields that no answer shows, which costs a fifth of a small look-up. */
-  private projects = false;
+  /** Whether stored markets have fields that no answer shows: to leave them out costs a fifth of a small look-up. */
+  private mustProject = false;
 
   constructor(private readonly database: Database) {}
 
@@ -53,8 +53,8 @@ export class StoredPages {
   }
 
   /**
-   * A snapshot shows what a majority has, which may be too old: the server's own state is read then. No snapshot of a
-   * secondary is read either, which may have writes that it does not know to be a majority's.
+   * A snapshot shows what a majority has, which may be too old: the server's own state is read then. A secondary's
+   * snapshot is not read either: it leaves out writes that the secondary has, but does not yet know to be a majority's.
    */
   private async readSnapshot(
     lookups: readonly Lookup[],
@@ -80,11 +80,11 @@ export class StoredPages {
         return undefined;
       }
       const pages = pagesOf(await attempt.restOf(cursor), lookups.length);
-      this.projects ||= pages.some(({ markets }) => markets.some(hasOtherFields));
+      this.mustProject ||= pages.some(({ markets }) => markets.some(hasOtherFields));
       return pages;
     } catch (error) {
       // What the driver can't read is left out as other fields are.
-      if (error instanceof BSON.BSONError) this.projects = true;
+      if (error instanceof BSON.BSONError) this.mustProject = true;
       else if (!isTransient(error)) throw error;
       return undefined;
     }
@@ -101,7 +101,7 @@ export class StoredPages {
   /** The page and the total of each look-up. Indexes give order and count, so that only pages are fetched. */
   private pagesAndTotals(lookups: readonly Lookup[]): PipelineStage[] {
     const [first = [], ...others] = lookups.flatMap(({ match, query }, index) => [
-      [match, IN_ORDER, ...pageStages(query), ...(this.projects ? [SHOWN_FIELDS] : [])],
+      [match, IN_ORDER, ...pageStages(query), ...(this.mustProject ? [SHOWN_FIELDS] : [])],
       [match, totalOf(index)],
     ]);
     const unions = others.map((pipeline) => ({ $unionWith: { coll: MARKETS, pipeline } }));

@@ -44,14 +44,14 @@ export class MongodbMetrics {
       mongodb_pool_wait_queue_length: [waiting, () => database.slots.queueLength],
     });
     database.slots.onRefusal = () => this.checkoutFailures.inc();
-    database.onClient((client) => this.watch(client));
+    database.onClient((client) => this.follow(client));
   }
 
-  private watch(client: MongoClient): void {
+  private follow(client: MongoClient): void {
     const clientId = (this.clients += 1);
     const nameOf = (event: { address: string; connectionId: number | '<monitor>' }) =>
       `${clientId} ${event.address} ${event.connectionId}`;
-    // Only now: of a connection that is given up while it is being opened the driver may tell no end.
+    // Counted when it is ready: of one that is given up while it is being opened, the driver may never tell the end.
     client.on('connectionReady', (event) => {
       this.open.add(nameOf(event));
       this.created.inc();

@@ -6,12 +6,12 @@ import type { Database } from '../database/database.js';
 import { Metrics } from './metrics.js';
 import { MongodbUp } from './mongodb-up.js';
 
-let topology: { readable: boolean; mayRead: boolean; summary: string };
+let topology: { readable: boolean; hasAccess: boolean; summary: string };
 let clients: EventEmitter[];
 
 beforeEach(() => {
   jest.useFakeTimers();
-  topology = { readable: false, mayRead: true, summary: 'db:27017 RSSecondary' };
+  topology = { readable: false, hasAccess: true, summary: 'db:27017 RSSecondary' };
   clients = [new EventEmitter(), new EventEmitter()];
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
@@ -78,9 +78,9 @@ it('says after a while that MongoDB lets us in, but could never be read, and why
 
 it('says that MongoDB can be read as soon as a connection shows that it lets us in', () => {
   const said = listen();
-  Object.assign(topology, { readable: true, mayRead: false });
+  Object.assign(topology, { readable: true, hasAccess: false });
   clients[0]?.emit('topologyDescriptionChanged');
-  topology.mayRead = true;
+  topology.hasAccess = true;
   clients[0]?.emit('connectionReady');
   expect(said).toEqual(['MongoDB can be read']);
 });

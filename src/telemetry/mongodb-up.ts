@@ -4,8 +4,8 @@ import { Database } from '../database/database.js';
 import { Metrics } from './metrics.js';
 
 /**
- * So long after MongoDB was lost, or has let us in, it is looked at again why it can't be read: the driver may know only
- * by then. Milliseconds.
+ * So long after MongoDB was lost, or first let us in, the log tells why it can't be read if the reason has changed: the
+ * driver may learn it late. Milliseconds.
  */
 const WARNS_AFTER_MS = 2_000;
 
@@ -13,8 +13,8 @@ const WARNS_AFTER_MS = 2_000;
 @Injectable()
 export class MongodbUp {
   private readonly logger = new Logger(MongodbUp.name);
-  /** What the log said last; undefined until MongoDB could be read, or was said to be away. */
-  private wasUp: boolean | undefined;
+  /** Whether MongoDB could be read when that was noted last. */
+  private wasUp = false;
   /** Why MongoDB can't be read, as the log said last. */
   private lastReason: string | undefined;
 
@@ -24,10 +24,10 @@ export class MongodbUp {
   ) {
     const help = '1 while some MongoDB server can be read, and lets us in, else 0.';
     metrics.gauges({ mongodb_up: [help, () => Number(this.isUp)] });
-    database.onClient((client) => this.watch(client));
+    database.onClient((client) => this.follow(client));
   }
 
-  private watch(client: MongoClient): void {
+  private follow(client: MongoClient): void {
     client.on('topologyDescriptionChanged', () => this.noteUp());
     client.on('connectionReady', () => this.noteUp());
     client.once('connectionReady', () => this.warnLater());
@@ -35,13 +35,13 @@ export class MongodbUp {
 
   /** Servers show what they are to everybody: whether they let us in shows only when a connection is opened. */
   private get isUp(): boolean {
-    const { readable, mayRead } = this.database.topology;
-    return readable && mayRead;
+    const { readable, hasAccess } = this.database.topology;
+    return readable && hasAccess;
   }
 
   private noteUp(): void {
     const { isUp } = this;
-    if (isUp === (this.wasUp ?? false)) return;
+    if (isUp === this.wasUp) return;
     this.wasUp = isUp;
     this.lastReason = undefined;
     if (isUp) {

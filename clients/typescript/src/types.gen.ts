@@ -33,7 +33,7 @@ export type ProblemBody = {
      */
     status: number;
     /**
-     * What went wrong this time and how to mend it.
+     * What went wrong this time and how to correct it.
      */
     detail: string;
     /**

@@ -2,7 +2,7 @@ import { ApiField } from '../api-field.decorator.js';
 
 export const TAKE_MAX = 100;
 
-/** Unless told so, generated clients take 32 bits. */
+/** Without a format generated clients use 32 bits. */
 const COUNT = { type: 'integer', format: 'int64' } as const;
 
 /** Where a page stands in its list. */

@@ -1,7 +1,7 @@
 import { isIn, max, min } from 'class-validator';
 import { ID_PATTERN, ID_RULE, isId } from './id-rule.js';
 
-/** Judges the values of a parameter: says what each must be, if one is not. */
+/** Checks the values of a parameter: undefined if all are right, else what each must be. */
 type Rule = (values: readonly unknown[]) => string | undefined;
 
 /** One parameter of a request: where it is, how it is documented, what its text is converted to and what it must be. */
@@ -38,7 +38,7 @@ function declare(parameter: Omit<Parameter, 'name'>): PropertyDecorator {
 type Documented = Pick<Parameter, 'description' | 'example'>;
 type Text = Documented & Partial<Pick<Parameter, 'maxItems' | 'rule'>>;
 
-/** The rule that every value passes a check; the message says what it must be. */
+/** A rule by which each value must pass a check; the message says what each must be. */
 export function every(check: (value: unknown) => boolean, message: string): Rule {
   return (values) => (values.every(check) ? undefined : message);
 }

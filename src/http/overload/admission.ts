@@ -30,7 +30,7 @@ export class Admission {
     const now = request.startedAt;
     const { length } = this.queue;
     const limit = this.queueLimit.at(now, length);
-    this.slices.request(now);
+    this.slices.schedule(now);
     if (length === 0 && this.hasPlace && this.slices.hasTime(now)) {
       this.begin(request, response);
     } else if (length >= limit) {
@@ -47,7 +47,7 @@ export class Admission {
 
   /** To be called when the head of an answer is written, and when its client has left. */
   release(response: ServerResponse): void {
-    if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.request();
+    if (this.inFlight.delete(response) && this.queue.length > 0) this.slices.schedule();
   }
 
   private begin(request: ApiRequest, response: Response): void {

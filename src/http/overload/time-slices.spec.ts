@@ -7,7 +7,7 @@ it('waits a turn while clients connect, of whom the event loop takes one a turn'
   const slices = new TimeSlices(work);
   // A pause of the machine would end the wait.
   const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
-  slices.request();
+  slices.schedule();
   slices.connected();
   expect(slices.hasTime(0)).toBe(false);
   await nextTurn();
@@ -21,7 +21,7 @@ it('does not wait long, however many connect', async () => {
   const work = jest.fn(() => false);
   const slices = new TimeSlices(work);
   const began = performance.now();
-  slices.request();
+  slices.schedule();
   while (work.mock.calls.length === 0) {
     slices.connected();
     await nextTurn();
@@ -32,7 +32,7 @@ it('does not wait long, however many connect', async () => {
 it('lasts 60 ms at most, since probes wait for its end, however long the sockets took', async () => {
   const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
   const slices = new TimeSlices(() => false);
-  slices.request();
+  slices.schedule();
   clock.mockReturnValue(1_000);
   await nextTurn();
   clock.mockRestore();
@@ -46,7 +46,7 @@ it('counts the time that work takes after it has begun, too', async () => {
     queueMicrotask(() => (now += 3));
     return work.mock.calls.length < 100;
   });
-  new TimeSlices(work).request();
+  new TimeSlices(work).schedule();
   await nextTurn();
   clock.mockRestore();
   expect(work).toHaveBeenCalledTimes(2);

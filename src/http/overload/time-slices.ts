@@ -10,7 +10,7 @@ const CONNECTING_MS = 5;
 
 /** Does work in slices, between which the event loop reads the sockets. Times are monotonic, in milliseconds. */
 export class TimeSlices {
-  private isRequested = false;
+  private isScheduled = false;
   private readingSince = 0;
   private endsAt = 0;
   private isConnecting = false;
@@ -18,10 +18,10 @@ export class TimeSlices {
   /** @param workOnce does one piece of work; false when there is none for now */
   constructor(private readonly workOnce: () => boolean) {}
 
-  /** Asks for a slice of work, which begins after the sockets have been read. */
-  request(now = performance.now()): void {
-    if (this.isRequested) return;
-    this.isRequested = true;
+  /** Schedules a slice of work, which begins after the sockets have been read. */
+  schedule(now = performance.now()): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
     this.readingSince = now;
     this.endsAt = now + SLICE_MS;
     setImmediate(this.begin);
@@ -33,7 +33,7 @@ export class TimeSlices {
     this.endsAt = 0;
   }
 
-  /** Whether work may be done now: while a slice lasts; before it begins, for `SLICE_MS` while the sockets are read. */
+  /** Whether work may be done now: while a slice lasts, and for `SLICE_MS` from when one was scheduled. */
   hasTime(now: number): boolean {
     return now < this.endsAt;
   }
@@ -60,7 +60,7 @@ export class TimeSlices {
       queueMicrotask(() => process.nextTick(this.work));
       return;
     }
-    this.isRequested = false;
-    if (!hasTime) this.request(now);
+    this.isScheduled = false;
+    if (!hasTime) this.schedule(now);
   };
 }

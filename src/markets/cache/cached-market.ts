@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { filteredOf } from '../market.filters.js';
+import { filteredOf } from '../conditions.js';
 import { marketJson } from '../market-view.js';
 import { orderedKey } from './id-order.js';
 

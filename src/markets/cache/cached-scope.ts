@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { PageAnswer } from '../page-answer.js';
-import { conditionsKey, conditionsOf, meets, type Conditions } from '../market.filters.js';
+import { conditionsKey, conditionsOf, meets, type Conditions } from '../conditions.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import type { Scope } from '../scope.js';
 import type { CachedMarket } from './cached-market.js';
@@ -108,7 +108,7 @@ export class CachedScope {
     this.markets.splice(index, 1);
   }
 
-  /** For a change after which all pages still have the same markets. */
+  /** After a change that leaves every page with the same markets: forgets the answers that show this one. */
   private forgetAnswersWith(market: CachedMarket): void {
     for (const [key, { markets }] of this.answers) {
       if (markets.includes(market)) this.answers.delete(key);

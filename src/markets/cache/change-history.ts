@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
-import { newest } from '../../change-feed/cluster-time.js';
+import { laterOf } from '../../change-feed/cluster-time.js';
 import type { Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { HistoryPiece } from './history-piece.js';
@@ -17,7 +17,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** Every change after it is noted, but for some up to `unknownAt`, of scopes that were not in memory then. */
+  /** Every change after it is noted; of those up to `unknownAt`, only in scopes that were in memory then. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;
@@ -40,7 +40,7 @@ export class ChangeHistory {
 
   /** To be called when all changes after an earlier position have been noted, too. */
   extendTo(earlier: Timestamp): void {
-    const from = newest(earlier, this.droppedUpTo);
+    const from = laterOf(earlier, this.droppedUpTo);
     if (this.begin?.greaterThan(from)) this.begin = from;
   }
 
@@ -49,7 +49,7 @@ export class ChangeHistory {
     const { clusterTime, marketKey, scopes, scopesBefore } = change;
     for (const scope of [...scopes, ...(scopesBefore ?? [])])
       this.note(scope, marketKey, clusterTime);
-    if (!scopesBefore) this.unknownAt = newest(clusterTime, this.unknownAt);
+    if (!scopesBefore) this.unknownAt = laterOf(clusterTime, this.unknownAt);
   }
 
   /** @param marketKey of `keyOfId` */
@@ -85,8 +85,8 @@ export class ChangeHistory {
       if (oldest.newest.t >= beforeSecond && bytes <= BYTES_MAX) return;
       this.pieces.splice(this.pieces.indexOf(oldest), 1);
       bytes -= oldest.bytes;
-      this.droppedUpTo = newest(oldest.newest, this.droppedUpTo);
-      this.begin = newest(this.droppedUpTo, this.begin);
+      this.droppedUpTo = laterOf(oldest.newest, this.droppedUpTo);
+      this.begin = laterOf(this.droppedUpTo, this.begin);
     }
   }
 }

@@ -1,13 +1,13 @@
 import { MARKETS } from '../../common/collections.js';
 import { MARKET_PROJECTION } from '../market-view.js';
-import type { Conditions } from '../market.filters.js';
+import type { Conditions } from '../conditions.js';
 import { filterOf, type Scope } from '../scope.js';
 import { SCOPE_MARKETS_MAX } from './make-scope.js';
 
 /** How many markets a watch may have in all. */
 export const WATCH_MARKETS_MAX = 10_000;
 
-/** Ten events of fifty markets: a longer watch is read in further replies. */
+/** The most markets in the first reply, such as ten events of fifty: a larger watch takes further replies. */
 const FIRST_REPLY = 500;
 
 /** The command that finds all markets of some scopes. Its limit is above what they may have together. */

@@ -1,5 +1,5 @@
 import type { Timestamp } from 'mongodb';
-import { newest } from '../../change-feed/cluster-time.js';
+import { laterOf } from '../../change-feed/cluster-time.js';
 import type { Scope } from '../scope.js';
 
 const BYTES_MAX = 8 * 1024 * 1024;
@@ -9,9 +9,12 @@ const SECONDS_MAX = 150;
 const NOTE_BYTES = 120;
 const SCOPE_BYTES = 300;
 
-/** A part of the history, dropped as a whole: for each scope the markets that changed, and when each did last. */
+/** A part of the history, dropped as a whole: for each scope its changed markets, and when each changed last. */
 export class HistoryPiece {
-  private readonly scopes = new Map<Scope, { ids: Map<string, Timestamp>; newest: Timestamp }>();
+  private readonly scopes = new Map<
+    Scope,
+    { changedAt: Map<string, Timestamp>; newest: Timestamp }
+  >();
   newest = this.first;
   bytes = 0;
 
@@ -24,21 +27,21 @@ export class HistoryPiece {
   note(scope: Scope, marketKey: string, clusterTime: Timestamp): void {
     let notes = this.scopes.get(scope);
     if (!notes) {
-      notes = { ids: new Map(), newest: clusterTime };
+      notes = { changedAt: new Map(), newest: clusterTime };
       this.scopes.set(scope, notes);
       this.bytes += SCOPE_BYTES + scope.length;
     }
-    const known = notes.ids.get(marketKey);
+    const known = notes.changedAt.get(marketKey);
     if (!known) this.bytes += NOTE_BYTES + marketKey.length;
-    notes.ids.set(marketKey, newest(clusterTime, known));
-    notes.newest = newest(clusterTime, notes.newest);
-    this.newest = newest(clusterTime, this.newest);
+    notes.changedAt.set(marketKey, laterOf(clusterTime, known));
+    notes.newest = laterOf(clusterTime, notes.newest);
+    this.newest = laterOf(clusterTime, this.newest);
   }
 
   /** The markets of a scope that changed after a position. */
   since(scope: Scope, position: Timestamp): string[] {
     const notes = this.scopes.get(scope);
     if (!notes?.newest.greaterThan(position)) return [];
-    return [...notes.ids].filter(([, at]) => at.greaterThan(position)).map(([key]) => key);
+    return [...notes.changedAt].filter(([, at]) => at.greaterThan(position)).map(([key]) => key);
   }
 }

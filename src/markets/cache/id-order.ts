@@ -9,7 +9,7 @@ const UNORDERED = '?';
 const LENGTH_DIGITS = 8;
 const SUBTYPE_DIGITS = 2;
 
-/** Broken UTF-8 of different texts is read as the same U+FFFD: only MongoDB can tell what equals such a text. */
+/** Whether memory can compare a text: broken UTF-8 is read as U+FFFD, so texts that differ would look equal. */
 export function isComparable(text: string): boolean {
   return !text.includes('\ufffd');
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
-import { newest } from '../../change-feed/cluster-time.js';
+import { laterOf } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { SCOPE_FIELDS, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
@@ -47,7 +47,7 @@ export class LiveScopes implements ChangeListener {
   add(scope: CachedScope): CachedScope {
     const earlier = this.scopes.get(scope.key);
     if (earlier) return earlier;
-    scope.liveSince = newest(scope.asOf, this.feed.position);
+    scope.liveSince = laterOf(scope.asOf, this.feed.position);
     this.scopes.set(scope.key, scope);
     for (const key of scope.marketKeys) this.holders.update(scope, key);
     return scope;

@@ -18,7 +18,7 @@ const BOUNDS = { budgetMs: READ_BUDGET_MS.scope, inOneReply: true };
 /** So many scopes are loaded at a time, since each may be large: look-ups of others ask MongoDB meanwhile. */
 const LOADS_MAX = 4;
 
-/** A scope that only changes is weighed again after growing by this share: the cache may be too large by as much. */
+/** After changes a scope is weighed again only if it has grown by this share; by so much the cache may be too large. */
 const GROWN_SHARE = 1 / 8;
 
 /** Answers look-ups from memory while the feed is known to be complete, and keeps the popular scopes there. */

@@ -4,7 +4,7 @@ export type Chunks = AsyncGenerator<Buffer, void>;
 /** The longest mark at the beginning of a file is the byte order mark of UTF-8; that of gzip has two bytes. */
 const HEAD_BYTES = 3;
 
-/** Calls `read` with the first three bytes, or all if there are fewer, and with the whole, which begins with them. */
+/** What `read` makes of the input. It gets the first three bytes, or all if there are fewer, and the whole input. */
 export async function* readByHead(
   chunks: Chunks,
   read: (head: Buffer, whole: Chunks) => Chunks,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { tellIfSlow } from '../../common/tell-if-slow.js';
 import { messageOf, printable } from '../../common/text.js';
-import { BatchWriter, type ImportEntry } from './batch-writer.js';
+import { RecordBatches, type ImportEntry } from './record-batches.js';
 import type { Chunks } from './chunks.js';
 import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
@@ -14,25 +14,25 @@ import { readUntil } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 import { isTooLarge } from './stored-markets.js';
 
-/** A signal that came just before the end of a feed may be told so long after it. Milliseconds. */
+/** How late a signal may be told that came just before the end of a feed. Milliseconds. */
 const SIGNAL_WITHIN_MS = 50;
 
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
-  /** `read` counts the records whose fate is known: it is always the sum of the others. */
+  /** `read` counts the records whose outcome is known: it is always the sum of the others. */
   readonly report = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
   /** Files that could not be read to their end, with the reason. */
   readonly failures: string[] = [];
-  private readonly writer = new BatchWriter(
+  private readonly batches = new RecordBatches(
     async (batch) => this.count(await this.write(batch)),
     this.follow,
   );
-  private readonly stop = AbortSignal.any([this.signal, this.writer.failed]);
+  private readonly stop = AbortSignal.any([this.signal, this.batches.failed]);
   private bytes = 0;
 
   /** @param follow whether records are written as they come, and MongoDB is waited for */
   constructor(
-    private readonly markets: MarketWriter,
+    private readonly writer: MarketWriter,
     private readonly rejects: RejectLog,
     private readonly progress: ImportProgress,
     private readonly signal: AbortSignal,
@@ -43,7 +43,7 @@ export class MarketImport {
   async run(files: readonly string[]): Promise<void> {
     for (const file of files) {
       const fault: unknown = await this.readFile(file).catch((error: unknown) => error);
-      await this.writer.flush();
+      await this.batches.flush();
       const endsFeed = this.follow && fault === this.signal.reason;
       if (fault instanceof InputFault) this.failures.push(`${printable(file)}: ${fault.message}`);
       else if (fault !== undefined && !endsFeed) throw fault;
@@ -81,11 +81,11 @@ export class MarketImport {
       const reason = 'makes a write above the 16 MiB of MongoDB';
       return this.reject({ file, line }, [{ field: '', reason }]);
     }
-    await this.writer.add({ file, line, bytes: size, record });
+    await this.batches.add({ file, line, bytes: size, record });
   }
 
   private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
-    const write = () => this.markets.write(batch);
+    const write = () => this.writer.write(batch);
     const { follow, signal, progress } = this;
     const writeAll = follow ? () => retryWhileAway(write, signal, progress) : write;
     try {

@@ -1,7 +1,7 @@
 import type { AnyBulkWriteOperation, Collection } from 'mongodb';
 import { groupBy } from '../../common/group-by.js';
 import { printable } from '../../common/text.js';
-import type { ImportEntry } from './batch-writer.js';
+import type { ImportEntry } from './record-batches.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
 import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
 

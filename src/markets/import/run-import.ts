@@ -56,9 +56,9 @@ async function outOfTime(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * Without the index of the identity each market costs a scan of the collection, and imports at the same time store it
- * twice.
- * @returns what is missing
+ * Makes collections and indexes if that is allowed. Without the index of the identity each market costs a scan of the
+ * collection, and imports at the same time store it twice.
+ * @returns a warning for each thing that is missing
  */
 async function prepare({ connection, dbInit }: CommandContext): Promise<string[]> {
   if (!dbInit) return missingIndexes(connection);

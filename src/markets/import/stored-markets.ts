@@ -11,7 +11,7 @@ import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 /** BSON takes at most twice the bytes of JSON, so that a shorter record makes no write that is too large. */
 const MEASURED_FROM_BYTES = DOCUMENT_BYTES_MAX / 4;
 
-/** The stored markets of a batch, by identity. One clause for each event costs half of one for each market. */
+/** The stored markets of a batch, by identity. A clause for each event takes half the time of one for each market. */
 export async function findStored(
   markets: Collection,
   records: readonly MarketRecord[],

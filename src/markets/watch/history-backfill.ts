@@ -28,8 +28,8 @@ const SHAPE = [{ $project: Object.fromEntries([...PARTS, ...SCOPES].map((part) =
 @Injectable()
 export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   private readonly logger = new Logger(HistoryBackfill.name);
-  /** How often the feed has begun anew: what is read for an earlier beginning is out of date. */
-  private run = 0;
+  /** Raised when the feed begins anew, and at shutdown: what is read for an earlier generation is out of date. */
+  private generation = 0;
   private closed = false;
   /** For each step: settled when so much of the past is known, or never will be. */
   steps: readonly Promise<void>[] = [];
@@ -44,12 +44,12 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
 
   /** @param until where the feed begins; undefined where there is no oplog */
   forgetAll(until: Timestamp | undefined): void {
-    const run = (this.run += 1);
+    const generation = (this.generation += 1);
     if (!until || this.closed) return;
     const steps: Promise<void>[] = [];
     for (const seconds of STEPS_SECONDS) {
       const before = steps.at(-1) ?? Promise.resolve();
-      steps.push(before.then(() => this.fill(run, until, seconds)));
+      steps.push(before.then(() => this.fill(generation, until, seconds)));
     }
     this.steps = steps;
   }
@@ -58,44 +58,47 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   async waitUntilKnown(question: WatchQuestion): Promise<void> {
     const { since, waitMs } = question;
     if (!since || waitMs < 0) return;
-    const { run } = this;
+    const { generation } = this;
     const tooLate = delay(waitMs, undefined, { ref: false });
     for (const filled of this.steps) {
       const { begin } = this.history;
       if (begin && !since.lessThan(begin)) return;
       await Promise.race([filled, tooLate]);
     }
-    if (run !== this.run) await this.waitUntilKnown(question);
+    if (generation !== this.generation) await this.waitUntilKnown(question);
   }
 
   onApplicationShutdown(): void {
     this.closed = true;
-    this.run += 1;
+    this.generation += 1;
   }
 
-  private async fill(run: number, until: Timestamp, seconds: number): Promise<void> {
+  private async fill(generation: number, until: Timestamp, seconds: number): Promise<void> {
     // While the feed can't read the oplog, this can't either; and `database` may connect after the feed.
-    while (run === this.run && (this.feed.ageMs === Infinity || !this.database.connection.db))
+    while (
+      generation === this.generation &&
+      (this.feed.ageMs === Infinity || !this.database.connection.db)
+    )
       await delay(FEED_POLL_MS);
     const { begin } = this.history;
     // A history that begins later has dropped what was before: there was too much, or it was of another collection.
-    if (run !== this.run || !begin || begin.greaterThan(until)) return;
+    if (generation !== this.generation || !begin || begin.greaterThan(until)) return;
     try {
-      await this.noteBetween(run, secondsBefore(until, seconds), begin);
+      await this.noteBetween(generation, secondsBefore(until, seconds), begin);
     } catch (error) {
-      if (run !== this.run) return;
+      if (generation !== this.generation) return;
       this.logger.warn({ err: error }, `The changes of the last ${seconds} s could not be read`);
     }
   }
 
   /** Reads from the oplog what happened to the markets after a cluster time, up to another. */
-  private async noteBetween(run: number, from: Timestamp, until: Timestamp): Promise<void> {
+  private async noteBetween(generation: number, from: Timestamp, until: Timestamp): Promise<void> {
     let knownAfter = from;
     // Expanded events tell when the collection was made: a cursor from before that is of another collection.
     const start = { startAtOperationTime: from };
     const options = { collections: [MARKETS], start, showExpandedEvents: true, shape: SHAPE };
     for await (const { events, resumeToken } of changeBatches(this.database.db, options)) {
-      if (run !== this.run) return;
+      if (generation !== this.generation) return;
       for (const event of events) {
         if (event.clusterTime.greaterThan(until)) break;
         const change = changeOf(event, MARKETS);
@@ -106,6 +109,6 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
       // Events of the last transaction may go on in further replies, until one has none.
       if (readUpTo.greaterThan(until) || (events.length === 0 && readUpTo.equals(until))) break;
     }
-    if (run === this.run) this.history.extendTo(knownAfter);
+    if (generation === this.generation) this.history.extendTo(knownAfter);
   }
 }

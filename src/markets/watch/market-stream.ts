@@ -30,7 +30,7 @@ export class MarketStream implements ScopeWatcher {
   begin(): void {
     const { response } = this.options;
     response.on('drain', () => this.pump());
-    // In front of the request log's listener, which reads the reason.
+    // Before the request log's listener for `close`, which reads the reason.
     response.prependOnceListener('close', () =>
       this.markEnded(cutUnread.has(response.req.socket) ? 'unread' : 'left'),
     );

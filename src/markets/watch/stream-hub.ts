@@ -13,7 +13,7 @@ import { StreamTimes } from './stream-times.js';
 import { UnsentAnswers } from '../unsent-answers.js';
 import { UnsentEvents } from './unsent-events.js';
 import { WatchGroups } from './watch-groups.js';
-import { WatchOpening } from './watch-opening.js';
+import { WatchPreparation } from './watch-preparation.js';
 import type { WatchQuestion } from './watch-question.js';
 import { WatchedScopes } from './watched-scopes.js';
 
@@ -39,7 +39,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     readonly times: StreamTimes,
     readonly groups: WatchGroups,
     readonly feed: ChangeFeed,
-    private readonly opening: WatchOpening,
+    private readonly preparation: WatchPreparation,
     private readonly watched: WatchedScopes,
     private readonly keys: KeyVerifier,
     private readonly config: Config,
@@ -64,7 +64,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     if (response.closed) return;
     this.refuseTooMany(request);
     // While it shuts down a stream is ended at once: browsers never come back after a 503.
-    const unavailable = this.isDraining ? undefined : await this.opening.open(question);
+    const unavailable = this.isDraining ? undefined : await this.preparation.prepare(question);
     if (unavailable) throw unavailable;
     // A client that has left emits no further `close`, so its stream would be counted for ever.
     if (response.closed) return;

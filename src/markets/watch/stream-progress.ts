@@ -3,7 +3,7 @@ import { elapsedMs, type Moment } from '../../common/moment.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
-/** What a change may add to an event: so the size of one with many is known before it is made. */
+/** Bytes that a change may add to an event: whether an event with many is large is judged before it is made. */
 const CHANGE_BYTES = 2_600;
 
 /** Changes that the client has not been told yet. */
@@ -22,9 +22,9 @@ interface Pending {
  * position are put together when its socket can take them, so that a slow reader gets the newest state.
  */
 export class StreamProgress {
-  /** How many ids the client has got a snapshot of, or what it missed. */
-  private idsTold = 0;
-  /** Whether it has got that of all ids, and what changed meanwhile, so that all is of one state. */
+  /** How many ids the client has been told so far: a snapshot of each, or what it missed. */
+  private scopesTold = 0;
+  /** Whether all ids have been told, and what changed meanwhile, so that the client has one state of all. */
   private isCaughtUp = false;
   /** Where the feed was when the client began to catch up. */
   private begunAt: Timestamp | undefined;
@@ -94,10 +94,10 @@ export class StreamProgress {
     const { feed, groups } = this.context;
     const { watch, since } = this.options;
     this.begunAt ??= feed.position;
-    for (const scope of watch.scopes.slice(this.idsTold)) {
+    for (const scope of watch.scopes.slice(this.scopesTold)) {
       if (this.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [scope]));
-      this.idsTold += 1;
+      this.scopesTold += 1;
     }
     if (this.isBlocked) return;
     this.writeChanges(groups.groups(watch, this.begunAt));
@@ -124,7 +124,7 @@ export class StreamProgress {
     const { groups, observer, unsentEvents } = this.context;
     if (!unsentEvents.hasRoom(this.options, changes * CHANGE_BYTES)) return;
     const event = groups.event(this.options.watch, position);
-    // A few changes may be a reset.
+    // Few changes may still make a large event: a reset, which holds all markets of an id.
     if (event && !unsentEvents.hasRoom(this.options, event.length)) return;
     this.pending = undefined;
     if (!event) return;

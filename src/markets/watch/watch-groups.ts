@@ -4,7 +4,7 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { textOfKey } from '../cache/id-order.js';
-import { meets, type Conditions } from '../market.filters.js';
+import { meets, type Conditions } from '../conditions.js';
 import { groupOf } from './group.js';
 import { streamEvents } from './stream-events.js';
 import { tooMuchData } from './watch-problems.js';
@@ -16,7 +16,7 @@ import { WatchedScopes } from './watched-scopes.js';
 export class WatchGroups {
   /** The events made at `eventsAt`, by what is watched and since which position. */
   private readonly events = new Map<string, Buffer | undefined>();
-  /** The position of the feed that they tell the changes up to. */
+  /** They tell all changes up to this position of the feed. */
   private eventsAt: Timestamp | undefined;
 
   constructor(

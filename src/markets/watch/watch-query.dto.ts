@@ -42,23 +42,24 @@ export class WatchQuery extends MarketFilters {
   readonly since?: string;
 
   /** What is watched, in the order of the query. */
-  readonly ids: readonly Scope[];
+  readonly scopes: readonly Scope[];
 
   constructor(query: RawQuery = []) {
     super();
-    this.ids = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
+    this.scopes = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
   }
 
   /** How many requests it counts as. */
   get cost(): number {
-    return Math.ceil(this.ids.length / IDS_PER_REQUEST);
+    return Math.ceil(this.scopes.length / IDS_PER_REQUEST);
   }
 
   faults(): RequestFault[] {
-    const { length } = this.ids;
+    const { length } = this.scopes;
     // Too many of one name are reported at that name.
     const hasManyOfOne = SCOPE_FIELDS.some(
-      (field) => this.ids.filter((id) => id.startsWith(`${field}:`)).length > WATCH_IDS_MAX,
+      (field) =>
+        this.scopes.filter((scope) => scope.startsWith(`${field}:`)).length > WATCH_IDS_MAX,
     );
     return hasManyOfOne || (length >= 1 && length <= WATCH_IDS_MAX) ? [] : [WRONG_COUNT];
   }

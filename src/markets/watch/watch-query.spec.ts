@@ -50,7 +50,7 @@ describe('WatchQuery', () => {
     [many('eventId', 50), 50],
     [`${many('eventId', 25)}&${many('fixtureId', 25)}`, 50],
   ])('takes 1 to 50 ids: %#', (query, count) => {
-    expect(readAs(WatchQuery, query).input?.ids).toHaveLength(count);
+    expect(readAs(WatchQuery, query).input?.scopes).toHaveLength(count);
   });
 
   it.each([

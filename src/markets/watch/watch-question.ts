@@ -15,7 +15,7 @@ export class WatchQuestion {
   readonly afterClusterTime: Timestamp | undefined;
   /** The position that the client has reached with the same watch, if answers can go on from it. */
   readonly since: Timestamp | undefined;
-  /** Whether MongoDB can't answer in place of the feed: it has no streams, and knows nothing of cursors. */
+  /** Whether only the feed can answer: MongoDB alone can neither stream markets nor tell what is new since a cursor. */
   readonly needsFeed: boolean;
   private readonly deadline: number;
 

@@ -95,7 +95,7 @@ export class WatchController {
 
   private question(request: KeyedRequest, query: WatchQuery, cursor: string | undefined) {
     const isStream = query instanceof StreamQuery;
-    const watch = new Watch(query.ids, query, `${this.database.connection.name}.${MARKETS}`);
+    const watch = new Watch(query.scopes, query, `${this.database.connection.name}.${MARKETS}`);
     return new WatchQuestion(watch, readCursor(cursor), request.startedAt, isStream);
   }
 }

@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { hash } from 'node:crypto';
 import { isComparable } from '../cache/id-order.js';
-import { conditionsOf, type Conditions } from '../market.filters.js';
+import { conditionsOf, type Conditions } from '../conditions.js';
 import type { MarketFilters } from '../markets-query.dto.js';
 import type { Scope } from '../scope.js';
 import { WATCH_HASH_BYTES, writeCursor } from './cursor.js';

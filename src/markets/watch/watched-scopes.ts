@@ -68,32 +68,14 @@ export class WatchedScopes implements ScopeOwner {
     if (isNew) watched.markNew();
   }
 
-  /**
-   * While there is too much, drops answers, which can be made again, then scopes that are only leased, those first
-   * that were asked for the longest time ago.
-   * @returns whether there is room now
-   */
-  private makeRoom(): boolean {
-    for (const watched of this.withAnswers) {
-      if (this.hasRoom) return true;
-      this.live.get(watched.key)?.forgetAnswers();
-      this.weigh(watched);
-    }
-    for (const watched of this.watched.values()) {
-      if (this.hasRoom) return true;
-      if (watched.watchers.size === 0) this.drop(watched);
-    }
-    return this.hasRoom;
-  }
-
-  /** Makes room. @returns whether there is enough then, and all of a watch is still here */
+  /** Makes room. @returns whether there is room now, and all scopes of the watch are still in memory */
   makeRoomFor({ scopes }: Watch): boolean {
     return this.makeRoom() && scopes.every((scope) => this.get(scope) !== undefined);
   }
 
   /**
-   * Whether a key may watch this, too: only half of the room is one key's, so that others have some. Its first watch may
-   * take more, and one of nothing but what its others have takes nothing.
+   * Whether a key may watch this, too: only half of the room is one key's, so that others have some. Its first watch
+   * may take more, and a watch of scopes that its other streams all watch needs no further room.
    */
   isFair({ scopes }: Watch, others: readonly Watch[]): boolean {
     const held = new Set(others.flatMap((other) => other.scopes));
@@ -129,6 +111,24 @@ export class WatchedScopes implements ScopeOwner {
 
   private get hasRoom(): boolean {
     return this.bytes <= this.bytesMax;
+  }
+
+  /**
+   * While there is too much, drops answers, which can be made again, then scopes that are only leased, those first
+   * that were asked for the longest time ago.
+   * @returns whether there is room now
+   */
+  private makeRoom(): boolean {
+    for (const watched of this.withAnswers) {
+      if (this.hasRoom) return true;
+      this.live.get(watched.key)?.forgetAnswers();
+      this.weigh(watched);
+    }
+    for (const watched of this.watched.values()) {
+      if (this.hasRoom) return true;
+      if (watched.watchers.size === 0) this.drop(watched);
+    }
+    return this.hasRoom;
   }
 
   private drop(watched: WatchedScope): void {

@@ -3,7 +3,7 @@ import { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import type { Unfit } from '../cache/make-scope.js';
 import type { Scope } from '../scope.js';
-import { WatchOpening } from './watch-opening.js';
+import { WatchPreparation } from './watch-preparation.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
 
@@ -30,10 +30,10 @@ async function open({ loadsNeeded = 0, unfit = 'outdated' as Unfit, times = [1, 
   const feed = { isCurrent: true, isBehind: (position: Timestamp) => asked.push(position) === 0 };
   const backfill = { waitUntilKnown: async () => undefined };
   const parts = [feed, { load }, watched, backfill] as unknown as ConstructorParameters<
-    typeof WatchOpening
+    typeof WatchPreparation
   >;
   const question = new WatchQuestion(watch, undefined, performance.now());
-  const problem = await new WatchOpening(...parts).open(question);
+  const problem = await new WatchPreparation(...parts).prepare(question);
   return { problem, loads, asked };
 }
 

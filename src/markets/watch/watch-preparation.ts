@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
-import { newest } from '../../change-feed/cluster-time.js';
+import { laterOf } from '../../change-feed/cluster-time.js';
 import { within } from '../../common/within.js';
-import { timeout } from '../../database/read-errors.js';
+import { databaseTimeout } from '../../database/read-errors.js';
 import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
 import { HistoryBackfill } from './history-backfill.js';
@@ -21,9 +21,9 @@ const SCOPES_PER_LOAD = 10;
 /** How many requests may wait for a position ahead of a current feed: the other places in flight are for the rest. */
 const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
 
-/** What an answer and a stream begin with: all of the watch is in memory, and what the caller missed is known. */
+/** Prepares what an answer and a stream need: all of the watch is in memory, and what the caller missed is known. */
 @Injectable()
-export class WatchOpening {
+export class WatchPreparation {
   private ahead = 0;
 
   constructor(
@@ -38,7 +38,7 @@ export class WatchOpening {
    * @throws Problem when there are too many markets or no room for them, when MongoDB can't answer, or when this replica
    * is behind the cursor
    */
-  async open(question: WatchQuestion): Promise<Problem | undefined> {
+  async prepare(question: WatchQuestion): Promise<Problem | undefined> {
     const unavailable = (await this.waitUntilTold(question)) ?? (await this.load(question));
     if (!unavailable) await this.backfill.waitUntilKnown(question);
     return unavailable;
@@ -70,7 +70,7 @@ export class WatchOpening {
       if (loads === LOADS_MAX) return changesUnavailable('outdated');
       for (let start = 0; start < missing.length; start += SCOPES_PER_LOAD) {
         const load = this.loader.load(missing.slice(start, start + SCOPES_PER_LOAD));
-        const loaded = await within(question.readMs, load, timeout);
+        const loaded = await within(question.readMs, load, databaseTimeout);
         checkSizes(scopes, (each) => loaded.get(each)?.count ?? this.watched.get(each)?.length);
         if ([...loaded.values()].some((each) => each?.unfit === 'unordered'))
           return changesUnavailable('unordered');
@@ -83,7 +83,7 @@ export class WatchOpening {
     if (!this.watched.makeRoomFor(watch)) throw overloaded();
     const times = watch.scopes.flatMap((scope) => this.watched.get(scope)?.asOf ?? []);
     // A scope that was just read may have changes that the others get when the feed tells them.
-    const readAt = times.reduce((one, other) => newest(one, other));
+    const readAt = times.reduce((one, other) => laterOf(one, other));
     return waitForFeed(this.feed, readAt, question);
   }
 }

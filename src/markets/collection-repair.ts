@@ -1,9 +1,9 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { ChangeFeed } from '../../change-feed/change-feed.js';
-import type { ChangeListener, Commit } from '../../change-feed/change.js';
-import { MARKETS } from '../../common/collections.js';
-import { Config } from '../../config.js';
-import { Database } from '../../database/database.js';
+import { ChangeFeed } from '../change-feed/change-feed.js';
+import type { ChangeListener, Commit } from '../change-feed/change.js';
+import { MARKETS } from '../common/collections.js';
+import { Config } from '../config.js';
+import { Database } from '../database/database.js';
 
 /** How often the service checks whether a dropped collection is there again. Milliseconds. */
 const CHECK_EVERY_MS = 1_000;
@@ -29,7 +29,7 @@ export class CollectionRepair implements ChangeListener, OnApplicationShutdown {
   }
 
   committed({ changes }: Commit): void {
-    // Each change without its post-image says that they are off: where turning them on failed, it is not tried again.
+    // A change without its post-image shows that post-images are off. Where `init` has failed, that starts no new try.
     this.mayLack ||= changes.some(
       ({ kind }) => kind === 'collectionReplaced' || (kind === 'altered' && !this.hasFailed),
     );

@@ -11,8 +11,8 @@ export interface ImportEntry extends Place {
   readonly record: MarketRecord;
 }
 
-/** Writes records in batches. When a batch is full, `add` waits until it is written. */
-export class BatchWriter {
+/** Gathers records into batches and has them written. When a batch is full, `add` waits until it is written. */
+export class RecordBatches {
   private batch: ImportEntry[] = [];
   private bytes = 0;
   private writing: Promise<void> | undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { getHeapStatistics } from 'node:v8';
 import { collectGarbage } from '../../test/collect-garbage.js';
-import { conditionsKey, conditionsOf, filteredOf, meets } from './market.filters.js';
+import { conditionsKey, conditionsOf, filteredOf, meets } from './conditions.js';
 import { FILTERED_FIELDS } from './market.schema.js';
 import { MarketFilters } from './markets-query.dto.js';
 import { listParameters } from '../http/input/parameters.js';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
-import type { ChangeFeed } from '../../change-feed/change-feed.js';
-import type { Change, Commit } from '../../change-feed/change.js';
-import { Config } from '../../config.js';
-import type { Database } from '../../database/database.js';
+import type { ChangeFeed } from '../change-feed/change-feed.js';
+import type { Change, Commit } from '../change-feed/change.js';
+import { Config } from '../config.js';
+import type { Database } from '../database/database.js';
 import { CollectionRepair } from './collection-repair.js';
 
 beforeEach(() => {
@@ -35,7 +35,7 @@ it('tries once to turn images on where it may not, and anew when the collection 
   expect(tries).toEqual([1, 1, 1, 2]);
 });
 
-it('looks again where the collection became another while it was mended', async () => {
+it('looks again where the collection became another while it was repaired', async () => {
   const replaced = { clusterTime: new Timestamp(1n), changes: [{ kind: 'collectionReplaced' }] };
   const init = jest
     .fn(async () => true)

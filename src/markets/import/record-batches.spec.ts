@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { BatchWriter, type ImportEntry } from './batch-writer.js';
+import { RecordBatches, type ImportEntry } from './record-batches.js';
 
 const MIB = 1024 * 1024;
 
@@ -14,7 +14,7 @@ async function batchesOf(entries: readonly ImportEntry[]): Promise<number[]> {
   const write = async (batch: readonly ImportEntry[]) => {
     batches.push(batch.length);
   };
-  const writer = new BatchWriter(write, false);
+  const writer = new RecordBatches(write, false);
   for (const entry of entries) await writer.add(entry);
   await writer.flush();
   return batches;
@@ -30,7 +30,7 @@ it.each([
 
 it('tells at once that a write has failed, for nobody may ask for another', async () => {
   const reason = new Error('MongoDB refuses');
-  const writer = new BatchWriter(() => Promise.reject(reason), true);
+  const writer = new RecordBatches(() => Promise.reject(reason), true);
   await writer.add(anEntry(1));
   await once(writer.failed, 'abort');
   expect(writer.failed.reason).toBe(reason);
