@@ -9,8 +9,7 @@ const GROUPS_OF_A_NETWORK = 4;
  */
 export function clientNetwork(address = ''): string {
   const text = withoutPort(address).replace(/%.*$/, '');
-  const version = isIP(text);
-  if (version !== 6) return version === 4 ? text : '';
+  if (!isIP(text)) return '';
   // IPv4 addresses may come in the form of IPv6.
   const groups = ipaddr.process(text).toNormalizedString().split(':');
   return groups.slice(0, GROUPS_OF_A_NETWORK).join(':');

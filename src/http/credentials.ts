@@ -2,7 +2,8 @@ import type { ApiRequest } from './api-request.js';
 
 export const API_KEY_QUERY = 'api_key';
 export const API_KEY_HEADER = 'X-API-Key';
-const HEADER = API_KEY_HEADER.toLowerCase();
+/** As Node names it. */
+export const KEY_HEADER = API_KEY_HEADER.toLowerCase();
 
 /** Every API key that came with a request, as sent, empty ones too. */
 export function credentialsOf({ rawQuery, rawHeaders }: ApiRequest) {
@@ -10,7 +11,7 @@ export function credentialsOf({ rawQuery, rawHeaders }: ApiRequest) {
     inQuery: rawQuery.filter(([name]) => name === API_KEY_QUERY).map(([, value]) => value),
     // Names and values in turn: Node's own `headers` joins or drops repeated ones.
     inHeader: rawHeaders.filter(
-      (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === HEADER,
+      (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === KEY_HEADER,
     ),
   };
 }

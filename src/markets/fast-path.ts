@@ -5,7 +5,7 @@ import { KeyVerifier } from '../api-keys/key-verifier.js';
 import { RequestLimit } from '../api-keys/request-limit.js';
 import { Config } from '../config.js';
 import type { ApiRequest, KeyedRequest } from '../http/api-request.js';
-import { API_KEY_HEADER, API_KEY_QUERY, mayHoldKey } from '../http/credentials.js';
+import { API_KEY_QUERY, KEY_HEADER, mayHoldKey } from '../http/credentials.js';
 import { sendFailure } from '../http/problem.filter.js';
 import { checkProtocol } from '../http/read-request.js';
 import { MarketCache } from './cache/market-cache.js';
@@ -17,7 +17,6 @@ import { UnsentAnswers } from './unsent-answers.js';
 const TARGETS_MAX = 5_000;
 const TARGET_LENGTH_MAX = 512;
 
-const KEY_HEADER = API_KEY_HEADER.toLowerCase();
 const KEY_IN_QUERY = `${API_KEY_QUERY}=`;
 
 /** What the slow path found out about a request target. */
