@@ -95,8 +95,8 @@ describe('keys create', () => {
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(ms);
   });
 
-  it('takes a name of 100 characters', async () => {
-    const name = 'a'.repeat(100);
+  it.each(['a', '⚽', '𝄞'])('takes a name of 100 characters: %s', async (character) => {
+    const name = character.repeat(100);
     expect((await run('create', '--name', name)).json).toMatchObject({ name });
   });
 
@@ -104,7 +104,7 @@ describe('keys create', () => {
     ['no name', []],
     ['an empty name', ['--name', ' ']],
     ['a control character in the name', ['--name', 'a\u001b[2Jb']],
-    ['a name of 101 characters', ['--name', 'a'.repeat(101)]],
+    ['a name of 101 characters', ['--name', '𝄞'.repeat(101)]],
     ['a key for a name', ['--name', generateKey()]],
     ['a key in a name', ['--name', `Punter_${generateKey()}x`]],
     ['a duration of 0', ['--name', 'a', '--expires-in', '0d']],

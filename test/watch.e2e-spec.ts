@@ -284,7 +284,7 @@ describe('both', () => {
       .set('Last-Event-ID', 'no')
       .expect(400);
     const names = body.errors.map(({ name }: { name: string }) => name);
-    expect(names.toSorted()).toEqual(['Last-Event-ID', 'conflateMs', 'since', 'consume']);
+    expect(names.toSorted()).toEqual(['Last-Event-ID', 'conflateMs', 'since', 'take']);
   });
 
   it('name the id that has too much', async () => {

@@ -92,7 +92,8 @@ function showOnce(context: CommandContext): Show {
 function parseName(text: string): string {
   const name = text.trim();
   const isShown = name === redact(printable(name));
-  if (name && name.length <= NAME_LENGTH_MAX && isShown) return name;
+  // Not its length: an emoji is one character, and two UTF-16 units.
+  if (name && [...name].length <= NAME_LENGTH_MAX && isShown) return name;
   throw new InvalidArgumentError(
     `It must be 1 to ${NAME_LENGTH_MAX} printable characters, not a key.`,
   );
