@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { ProblemCode } from './problem-codes.js';
 
 /**
@@ -44,3 +44,5 @@ export interface ApiRequest extends Request {
 
 /** A request whose key is good: what the handlers of protected routes get. */
 export type KeyedRequest = ApiRequest & { readonly apiKey: Caller };
+
+export type RequestListener = (request: ApiRequest, response: Response) => void;

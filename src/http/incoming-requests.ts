@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express';
-import type { ApiRequest } from './api-request.js';
+import type { ApiRequest, RequestListener } from './api-request.js';
 import type { HttpLimits } from './http-limits.js';
-import { Admission, type RequestListener } from './overload/admission.js';
+import { Admission } from './overload/admission.js';
 import { PipelinedRequests } from './pipelined-requests.js';
 import { isProbe } from './probe-paths.js';
 import { sendProblem } from './problem.filter.js';

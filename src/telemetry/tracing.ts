@@ -1,7 +1,7 @@
 import type { TextMapGetter } from '@opentelemetry/api';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RequestListener } from '../http/overload/admission.js';
+import type { RequestListener } from '../http/api-request.js';
 import { loadPackages, type Api, type Sdk } from './opentelemetry.js';
 import { outcomeOf } from './request-outcome.js';
 

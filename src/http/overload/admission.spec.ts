@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { HTTP_LIMITS } from '../http-limits.js';
-import { Admission, type RequestListener } from './admission.js';
+import type { RequestListener } from '../api-request.js';
+import { Admission } from './admission.js';
 
 type Request = Parameters<RequestListener>[0];
 type Response = Parameters<RequestListener>[1];

@@ -1,11 +1,9 @@
 import type { Response } from 'express';
 import type { ServerResponse } from 'node:http';
-import type { ApiRequest } from '../api-request.js';
+import type { ApiRequest, RequestListener } from '../api-request.js';
 import type { HttpLimits } from '../http-limits.js';
 import { QueueLimit } from './queue-limit.js';
 import { TimeSlices } from './time-slices.js';
-
-export type RequestListener = (request: ApiRequest, response: Response) => void;
 
 /**
  * Bounds the requests in flight, and queues those that can be served soon in the order of their arrival. All others
