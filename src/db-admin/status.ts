@@ -1,5 +1,6 @@
 import { MongoServerError, type Db } from 'mongodb';
 import type { Connection } from 'mongoose';
+import { changeBatches } from '../change-feed/change-stream.js';
 import { refuseMongos, requirePlainCollections } from '../change-feed/followable.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
@@ -62,13 +63,17 @@ async function indexStatus(db: Db, wanted: WantedIndex) {
 }
 
 /**
- * Follows changes of markets from the oplog: only that shows whether topology, privileges and version allow it. An
+ * Follows changes of markets for a moment: only that shows whether topology, privileges and version allow it. An
  * election in the midst of it says nothing, so it is tried once more.
  */
 async function changeFeedStatus(db: Db) {
   for (let isAgain = false; ; isAgain = true) {
     let newest: NewestInOplog | null = null;
     try {
+      // Not by `newestChange` alone: where the oplog is young, that ends before MongoDB says what it can't do.
+      const batches = changeBatches(db, { collections: [MARKETS], start: {} });
+      await batches.next();
+      await batches.return(undefined);
       newest = await newestChange(db, MARKETS);
       await refuseMongos(db);
       await requirePlainCollections(COLLECTIONS, db);
