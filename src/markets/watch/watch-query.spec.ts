@@ -36,7 +36,7 @@ describe('WatchQuery', () => {
       `eventId=b&fixtureId=%C3%A9&api_key=x&provider=p&eventId=a&fixtureId=b&since=${cursor}&provider=o`,
     );
     expect(input).toEqual({
-      ids: ['eventId:b', 'fixtureId:\u00e9', 'eventId:a', 'fixtureId:b'],
+      scopes: ['eventId:b', 'fixtureId:\u00e9', 'eventId:a', 'fixtureId:b'],
       eventId: ['b', 'a'],
       fixtureId: ['\u00e9', 'b'],
       provider: ['p', 'o'],
