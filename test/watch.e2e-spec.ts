@@ -295,8 +295,8 @@ describe('both', () => {
     await told();
     for (const path of ['changes', 'stream']) {
       const query = `eventId=${other}&eventId=${eventId}`;
-      const { body } = await service.get(`/v1/markets/${path}?${query}`).expect(400);
-      expect(body.code).toBe('too_much_data');
+      const { status, body } = await inTime(() => service.get(`/v1/markets/${path}?${query}`));
+      expect([status, body.code]).toEqual([400, 'too_much_data']);
       expect(body.detail).toContain(eventId);
     }
   });
@@ -310,8 +310,8 @@ describe('both', () => {
     }
     for (const path of ['changes', 'stream']) {
       const query = ids.map((eventId) => `eventId=${eventId}`).join('&');
-      const { body } = await service.get(`/v1/markets/${path}?${query}`).expect(400);
-      expect(body.code).toBe('too_much_data');
+      const { status, body } = await inTime(() => service.get(`/v1/markets/${path}?${query}`));
+      expect([status, body.code]).toEqual([400, 'too_much_data']);
       expect(body.detail).toContain(ids[5]);
     }
   });
@@ -324,7 +324,9 @@ describe('both', () => {
     await markets().insertMany([...many, ...few] as never[]);
     await told();
     const both = `/v1/markets/changes?eventId=${eventId}&eventId=${other}`;
-    expect((await service.get(both).expect(400)).body.detail).toContain(eventId);
+    const refused = await inTime(() => service.get(both));
+    expect([refused.status, refused.body.code]).toEqual([400, 'too_much_data']);
+    expect(refused.body.detail).toContain(eventId);
     expect((await changes(`eventId=${other}`)).data[0].changed).toHaveLength(3);
     const { body } = await service.get(`/v1/markets/market/provider/${other}`).expect(200);
     expect(body.data).toHaveLength(3);
