@@ -78,7 +78,7 @@ export class Config {
   /** Streams of changes that the process may have open at a time; 0: no streams. */
   @Env('STREAMS_MAX', wholeNumber(0, 1_000_000)) readonly streamsMax: number = 5_000;
 
-  /** Memory for what is watched, beside CACHE_MAX_MB, in MiB; one key's streams may take half of it. */
+  /** Memory for what is watched, beside CACHE_MAX_MB, in MiB; above half of it, a key's further streams are refused. */
   @Env('WATCH_MAX_MB', wholeNumber(1, 1_000_000)) readonly watchMaxMb: number = 128;
 
   /** What is logged: this level and the more severe ones. */
