@@ -20,6 +20,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { BSONRegExp, Double, Long, MongoClient, type Collection, type Db } from 'mongodb';
 import mongoose from 'mongoose';
+import { generateKey } from '../src/api-keys/key-form.js';
 import { initDatabase } from '../src/database/init.js';
 import type { ImportEntry } from '../src/markets/import/record-batches.js';
 import { MarketWriter, type BatchTally } from '../src/markets/import/market-writer.js';
@@ -248,7 +249,12 @@ describe('markets import', () => {
 
   it('rejects bad records with their place, field and reason, and brings the good ones in', async () => {
     const [good, alsoGood] = [aRecord(), aRecord()];
-    const bad = aRecord({ marketMoment: 'Live', 'odd\u001b[31m': 1, runners: [{ price: '1.85' }] });
+    const bad = aRecord({
+      marketMoment: 'Live',
+      'odd\u001b[31m': 1,
+      [generateKey()]: 1,
+      runners: [{ price: '1.85' }],
+    });
     const lines = [
       JSON.stringify(good),
       '{"cut',
@@ -272,6 +278,7 @@ describe('markets import', () => {
       { file, line: 3, field: 'runners[0].name', reason: 'is missing' },
       { file, line: 3, field: 'runners[0].price', reason: 'must be a finite number above 0' },
       { file, line: 3, field: 'odd[31m', reason: 'is not a field of a market' },
+      { file, line: 3, field: 'mos_[redacted]', reason: 'is not a field of a market' },
       { file: array, line: 4, field: '', reason: expect.stringMatching(/^is not valid JSON/) },
       { file: array, line: 5, field: '', reason: 'must be a JSON object' },
       { file: notText, line: 1, field: '', reason: 'is not valid UTF-8' },

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { redact } from '../../common/redact.js';
 import { messageOf, printable } from '../../common/text.js';
 import type { Fault } from './market-record.js';
 import { openForWriting } from './files.js';
@@ -35,8 +36,8 @@ export class RejectLog {
     const told = faults.map((fault) => ({
       file,
       line,
-      field: printable(fault.field),
-      reason: printable(fault.reason, 500),
+      field: printable(redact(fault.field)),
+      reason: printable(redact(fault.reason), 500),
     }));
     await this.progress.say(told.map(lineOf).join('\n'));
     const { stream } = this;
