@@ -6,6 +6,7 @@ import { connect, createServer, type AddressInfo, type NetConnectOpts } from 'no
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
 import { openEmbedded } from '../src/embedded-mongod/embedded.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
@@ -38,6 +39,17 @@ async function answers(where: NetConnectOpts): Promise<boolean> {
   return first === 'connect';
 }
 
+/** How large the oplog may become. Without a bound, that is a part of the disk. MiB. */
+async function oplogMaxMb(uri: string): Promise<number> {
+  const client = await MongoClient.connect(uri);
+  try {
+    const { maxSize } = await client.db('local').command({ collStats: 'oplog.rs' });
+    return maxSize / 1024 / 1024;
+  } finally {
+    await client.close();
+  }
+}
+
 async function expectLoopbackOnly(port: number): Promise<void> {
   const others = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
@@ -62,6 +74,7 @@ describe('the embedded MongoDB', () => {
 
     await interrupt(command);
     expect(await addOne(uri)).toBe(1);
+    expect(await oplogMaxMb(uri)).toBe(200);
     await interrupt(server);
     expect(isAlive(mongod)).toBe(false);
   });

@@ -26,6 +26,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
+import { testDatabaseUri } from './mongo.js';
 import { ServerProcess, spawnProgram } from './server-process.js';
 import { inTime, until } from './until.js';
 
@@ -659,6 +660,36 @@ it('that there are no traces is said where no log is read', () => {
   );
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
   expect(stderr).toMatch(/^No traces, .*npm install --save-prod @opentelemetry\/sdk-node .*\n$/);
+});
+
+it('a server sends its last spans before it ends', async () => {
+  const stub = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+  const packages = {
+    '@opentelemetry/sdk-node': stub(`
+      export const resources = {};
+      export class NodeSDK {
+        start() {}
+        async shutdown() { process.stderr.write('the last spans\\n'); }
+      }`),
+    '@opentelemetry/instrumentation-mongodb': stub('export class MongoDBInstrumentation {}'),
+  };
+  const hooks = stub(`
+    const packages = ${JSON.stringify(packages)};
+    export const resolve = (name, context, next) =>
+      packages[name] ? { url: packages[name], shortCircuit: true } : next(name, context);`);
+  const registration = stub(`
+    import { register } from 'node:module';
+    register(${JSON.stringify(hooks)});`);
+  const env = { MONGODB_URI: testDatabaseUri(), OTEL_TRACES_EXPORTER: 'console' };
+  const traced = ServerProcess.spawn(env, { nodeArgs: ['--import', registration] });
+  try {
+    await traced.listening();
+    traced.kill('SIGTERM');
+    expect(await traced.exited).toBe(0);
+    expect(traced.stderr).toContain('the last spans');
+  } finally {
+    await traced.stop();
+  }
 });
 
 it('a server that has something to say on stderr serves, though nobody reads it, until the second signal', async () => {
