@@ -662,22 +662,24 @@ it('that there are no traces is said where no log is read', () => {
   expect(stderr).toMatch(/^No traces, .*npm install --save-prod @opentelemetry\/sdk-node .*\n$/);
 });
 
+/** A module of this source. */
+const moduleOf = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+
 it('a server sends its last spans before it ends', async () => {
-  const stub = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
   const packages = {
-    '@opentelemetry/sdk-node': stub(`
+    '@opentelemetry/sdk-node': moduleOf(`
       export const resources = {};
       export class NodeSDK {
         start() {}
         async shutdown() { process.stderr.write('the last spans\\n'); }
       }`),
-    '@opentelemetry/instrumentation-mongodb': stub('export class MongoDBInstrumentation {}'),
+    '@opentelemetry/instrumentation-mongodb': moduleOf('export class MongoDBInstrumentation {}'),
   };
-  const hooks = stub(`
+  const hooks = moduleOf(`
     const packages = ${JSON.stringify(packages)};
     export const resolve = (name, context, next) =>
       packages[name] ? { url: packages[name], shortCircuit: true } : next(name, context);`);
-  const registration = stub(`
+  const registration = moduleOf(`
     import { register } from 'node:module';
     register(${JSON.stringify(hooks)});`);
   const env = { MONGODB_URI: testDatabaseUri(), OTEL_TRACES_EXPORTER: 'console' };

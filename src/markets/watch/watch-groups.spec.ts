@@ -10,6 +10,7 @@ import type { WatchedScopes } from './watched-scopes.js';
 import { Watch } from './watch.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
+const idsIn = (event?: Buffer) => [...String(event).matchAll(/"_id":"(\w)"/g)].map(([, id]) => id);
 
 it('tells a stream what is new since its own position, though another has got less at the same time', () => {
   const markets = ['a', 'b'].map(
@@ -26,8 +27,6 @@ it('tells a stream what is new since its own position, though another has got le
   const newer = groups.event(watch, at(11));
   const older = groups.event(watch, at(10));
 
-  const idsIn = (event?: Buffer) =>
-    [...String(event).matchAll(/"_id":"(\w)"/g)].map(([, id]) => id);
   expect(idsIn(newer)).toEqual(['b']);
   expect(idsIn(older)).toEqual(['a', 'b']);
   expect(groups.event(watch, at(10))).toBe(older);
