@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { fstatSync, statSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import type { Result } from './common/command.js';
+import { redact } from './common/redact.js';
 import { printableJson, printableLines } from './common/text.js';
 
 type Output = NodeJS.WriteStream & { readonly fd: number };
@@ -20,9 +21,9 @@ export async function writeWhole(stream: Output, text: string): Promise<void> {
   });
 }
 
-/** A message on stderr; a failure to write it is ignored. */
+/** A message on stderr, without keys and passwords; a failure to write it is ignored. */
 export async function say(message: string): Promise<void> {
-  await writeWhole(stderr, `${printableLines(message)}\n`).catch(() => undefined);
+  await writeWhole(stderr, `${redact(printableLines(message))}\n`).catch(() => undefined);
 }
 
 /** The result on stdout; a reader such as `head` may close it early. */

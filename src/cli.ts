@@ -2,11 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { addKeysCommands } from './api-keys/keys.commands.js';
 import type { RunCommand } from './common/command.js';
+import { redact } from './common/redact.js';
 import { messageOf, printableLines } from './common/text.js';
 import { VERSION } from './common/version.js';
 import { addDbCommands } from './db-admin/db.commands.js';
 import { addImportCommand } from './markets/import/import.command.js';
-import { redact } from './common/redact.js';
 import { say, writeWhole } from './cli.output.js';
 import { stopSignal } from './cli.signals.js';
 
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
   } catch (error) {
     // Commander has said what is wrong already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : WRONG_USAGE;
-    await say(`error: ${redact(messageOf(error))}`);
+    await say(`error: ${messageOf(error)}`);
     return FAILED;
   }
 }

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApp } from './app.setup.js';
+import { redact } from './common/redact.js';
 import { hostAndPort, messageOf } from './common/text.js';
 import { VERSION } from './common/version.js';
 import { ConfigError, loadConfig, type Config } from './config.js';
@@ -14,7 +15,6 @@ import { welcome } from './demo/welcome.js';
 import { exit, shutDownOnSignal } from './shutdown.js';
 import { WRITE_EVERY_MS } from './telemetry/line-writer.js';
 import { createLogger, exitOnUncaught } from './telemetry/logger.js';
-import { redact } from './common/redact.js';
 import { stopTracing } from './telemetry/tracing.js';
 
 /** The server waits this long for MongoDB before it listens, so that the first callers need no 503. Milliseconds. */

@@ -29,7 +29,7 @@ it.each([
   ['a request that is none', 'nonsense\r\n\r\n'],
 ])('outlives a client that resets its connection after %s', async (_name, bytes) => {
   for (let count = 0; count < 20; count++) {
-    const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
+    const socket = open();
     socket.write(bytes);
     await once(socket, 'data');
     socket.resetAndDestroy();
@@ -78,7 +78,7 @@ it('waits a moment for the rest of a request that was answered, and not for long
 });
 
 it('says nothing about garbage that comes behind a request under way', async () => {
-  const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
+  const socket = open();
   socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
   await once(socket, 'readable');
   for (let count = 0; count < 20; count++) {

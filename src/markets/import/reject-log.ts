@@ -36,8 +36,8 @@ export class RejectLog {
     const told = faults.map((fault) => ({
       file,
       line,
-      field: printable(redact(fault.field)),
-      reason: printable(redact(fault.reason), 500),
+      field: redact(printable(fault.field)),
+      reason: redact(printable(fault.reason, 500)),
     }));
     await this.progress.say(told.map(lineOf).join('\n'));
     const { stream } = this;
