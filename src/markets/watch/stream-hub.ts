@@ -8,6 +8,7 @@ import type { KeyedRequest } from '../../http/api-request.js';
 import { overloaded, Problem } from '../../http/problem.js';
 import { headerList } from '../../http/response-headers.js';
 import { MarketStream } from './market-stream.js';
+import { OpenStreams } from './open-streams.js';
 import type { StreamContext, StreamObserver } from './stream-context.js';
 import { StreamTimes } from './stream-times.js';
 import { UnsentAnswers } from '../unsent-answers.js';
@@ -15,6 +16,7 @@ import { UnsentEvents } from './unsent-events.js';
 import { WatchGroups } from './watch-groups.js';
 import { WatchPreparation } from './watch-preparation.js';
 import type { WatchQuestion } from './watch-question.js';
+import type { Watch } from './watch.js';
 import { WatchedScopes } from './watched-scopes.js';
 
 const HEADERS = headerList({
@@ -26,7 +28,7 @@ const HEADERS = headerList({
 /** All open streams: opens them, checks them and their keys at intervals, and ends them at shutdown. */
 @Injectable()
 export class StreamHub implements BeforeApplicationShutdown, StreamContext {
-  private readonly streams = new Set<MarketStream>();
+  private readonly streams = new OpenStreams();
   private readonly timers = [
     setInterval(() => this.tick(), this.times.tickMs).unref(),
     setInterval(() => this.checkKeys(), this.times.checkKeysEveryMs).unref(),
@@ -47,7 +49,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   ) {}
 
   get count(): number {
-    return this.streams.size;
+    return this.streams.all.size;
   }
 
   /**
@@ -72,9 +74,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
     const { id: keyId } = request.apiKey;
     // Other streams may have been opened meanwhile.
     this.refuseTooMany(request);
-    const others = this.ofKey(keyId).map(({ options }) => options.watch);
-    const hasRoom = () => this.watched.isFair(watch, others) && this.watched.makeRoomFor(watch);
-    if (!this.isDraining && !hasRoom()) throw overloaded();
+    if (!this.isDraining && !this.hasRoom(keyId, watch)) throw overloaded();
     response.writeHead(200, HEADERS);
     const options = { watch, response, keyId, since, conflateMs };
     const stream = new MarketStream(options, this, (reason) => {
@@ -94,7 +94,7 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   /** Ends all streams, spread over a while, and new ones at once. */
   async drain(): Promise<void> {
     this.isDraining = true;
-    const all = [...this.streams];
+    const all = [...this.streams.all];
     const portion = Math.max(1, Math.ceil((all.length * this.times.tickMs) / this.times.drainMs));
     for (let start = 0; start < all.length; start += portion) {
       if (start > 0) await delay(this.times.tickMs);
@@ -105,40 +105,41 @@ export class StreamHub implements BeforeApplicationShutdown, StreamContext {
   beforeApplicationShutdown(): void {
     this.isDraining = true;
     for (const timer of this.timers) clearInterval(timer);
-    for (const stream of this.streams) stream.end('draining');
+    for (const stream of this.streams.all) stream.end('draining');
   }
 
   /** @throws Problem when there are as many streams as may be, or too much is unread: none makes way for a new one */
   private refuseTooMany(request: KeyedRequest): void {
     const { id, streams = this.config.streamsPerKey } = request.apiKey;
-    const ofKey = this.ofKey(id);
-    if (ofKey.length >= streams) {
+    const ofKey = this.streams.ofKey(id);
+    if (ofKey.size >= streams) {
       const detail = `This key has ${streams} streams open, which is its limit.`;
       throw new Problem('too_many_streams', detail);
     }
     if (this.count >= this.config.streamsMax) throw overloaded();
-    const streamed = ofKey.reduce((sum, { options }) => sum + options.response.writableLength, 0);
+    let streamed = 0;
+    for (const { options } of ofKey) streamed += options.response.writableLength;
     this.unsent.checkRoom(request, streamed);
   }
 
-  private ofKey(keyId: string): MarketStream[] {
-    return [...this.streams].filter(({ options }) => options.keyId === keyId);
+  private hasRoom(keyId: string, watch: Watch): boolean {
+    const others = () => [...this.streams.ofKey(keyId)].map(({ options }) => options.watch);
+    return this.watched.isFair(watch, others) && this.watched.makeRoomFor(watch);
   }
 
   private tick(): void {
     const now = performance.now();
     this.unsentEvents.forgetRead();
-    for (const stream of this.streams) stream.tick(now);
+    for (const stream of this.streams.all) stream.tick(now);
   }
 
   private checkKeys(): void {
-    const ids = new Set([...this.streams].map(({ options }) => options.keyId));
-    for (const id of ids) void this.checkKey(id);
+    for (const id of this.streams.keyIds) void this.checkKey(id);
   }
 
   /** A key that can't be checked at the moment ends no stream. */
   private async checkKey(id: string): Promise<void> {
     if (!(await this.keys.hasEnded(id))) return;
-    for (const stream of this.ofKey(id)) stream.end('key');
+    for (const stream of this.streams.ofKey(id)) stream.end('key');
   }
 }
