@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** Holds the state of the sources that were built last. */
 const STAMP = 'dist/.built';
 const INPUTS = [
   'package.json',
@@ -11,20 +13,32 @@ const INPUTS = [
   'nest-cli.json',
 ];
 
-const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-
-/** Builds when a source is newer than the last build; where nothing that builds is installed, what was built is taken. */
+/** Builds when a source is not as it was at the last build; where nothing that builds is installed, nothing is built. */
 export function buildIfStale() {
   if (!existsSync('node_modules/.bin/nest')) {
     if (existsSync('dist/main.js')) return;
     console.error('It is not built yet, and what builds it is not installed: npm ci --include=dev');
     process.exit(1);
   }
-  const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
-  if (Math.max(...[...INPUTS, ...sources].map(changedAt)) < changedAt(STAMP)) return;
-  const startedAt = new Date();
+  const state = stateOfSources();
+  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === state) return;
   execFileSync('npm', ['run', '-s', 'build'], { stdio: ['ignore', 2, 2] });
-  writeFileSync(STAMP, '');
-  // A source that changed while it was being built counts as newer.
-  utimesSync(STAMP, startedAt, startedAt);
+  // If a source changed while it was being built, it is built again the next time.
+  markBuilt(state);
+}
+
+/** Notes that the sources are built. */
+export function markBuilt(state = stateOfSources()) {
+  writeFileSync(STAMP, state);
+}
+
+/** Not whether they are newer: the files of an archive, or of a backup, are older than the last build. */
+function stateOfSources() {
+  const sources = readdirSync('src', { recursive: true }).map((file) => join('src', file));
+  const hash = createHash('sha256');
+  for (const path of [...INPUTS, ...sources.toSorted()]) {
+    const { mtimeMs, size } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    hash.update(`${path} ${mtimeMs} ${size}\n`);
+  }
+  return hash.digest('hex');
 }

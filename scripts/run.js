@@ -1,4 +1,4 @@
-// Builds when a source is newer than the last build, then runs what was built: `node scripts/run.js cli keys list`.
+// Builds when a source has changed since the last build, then runs what was built: `node scripts/run.js cli keys list`.
 // In this very process, and without a shell in between: npm's signals reach it.
 import { readFileSync } from 'node:fs';
 import { buildIfStale } from './build-if-stale.js';

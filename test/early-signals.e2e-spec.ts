@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
+import { markBuilt } from './mark-built.js';
 import { ServerProcess, startServer } from './server-process.js';
 import { withStuckLookUp } from './stuck-look-up.js';
 import { until } from './until.js';
@@ -35,8 +35,7 @@ const UNDER_NPM = `
 `;
 
 it('a signal that npm passes on beside the terminal is told once, a second one again', async () => {
-  // What `npm test` has built is fresh.
-  await writeFile('dist/.built', '');
+  await markBuilt();
   const script = ['--input-type=module', '-e', UNDER_NPM, 'scripts/run.js', 'early-signals'];
   const { stdout } = await promisify(execFile)(process.execPath, script);
   expect(stdout).toBe('0 SIGINT\n210 SIGTERM\n300 SIGINT\n');

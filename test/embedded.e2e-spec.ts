@@ -11,6 +11,7 @@ import { openEmbedded } from '../src/embedded-mongod/embedded.js';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { MongodProcess } from '../src/embedded-mongod/mongod-process.js';
 import { isRunning, readOwner, type Owner } from '../src/embedded-mongod/owner.js';
+import { markBuilt } from './mark-built.js';
 import {
   addOne,
   expectEnd,
@@ -251,8 +252,7 @@ describe('a data path that somebody else uses', () => {
 
 describe('npm start and npm run cli', () => {
   beforeEach(async () => {
-    // What `npm test` has built is fresh.
-    await writeFile('dist/.built', '');
+    await markBuilt();
   });
 
   it('keys are listed beside the server and alone; SIGTERM to all of npm ends all that was started', async () => {

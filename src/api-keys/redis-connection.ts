@@ -15,7 +15,7 @@ export class RedisConnection {
   private readonly redis: Redis;
   isAway = false;
   private connectedAt = Infinity;
-  /** The reason that the log has told last. */
+  /** The code of the error that the log has told last. */
   private told: string | undefined;
   /** Whether the connection is being closed for answering too slowly. */
   private isLeaving = false;
@@ -90,10 +90,11 @@ export class RedisConnection {
   private note(failure?: Error): void {
     const isAway = failure !== undefined;
     // Redis may be noted as away, by a timeout for one, before it answers with an error: that error is told, too.
-    const isNews = failure?.name === 'ReplyError' && failure.message !== this.told;
+    const code = failure?.message.split(' ')[0];
+    const isNews = failure?.name === 'ReplyError' && code !== this.told;
     if (isAway === this.isAway && !isNews) return;
     this.isAway = isAway;
-    this.told = failure?.message;
+    this.told = code;
     if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
     const text = `Redis is away, each process counts requests for itself: ${failure.message}`;

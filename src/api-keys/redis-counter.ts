@@ -7,7 +7,7 @@ const KEY_PREFIX = 'markets-odds:{requests}:';
 
 /**
  * As `WindowCounter.add`; Redis runs it as one step. A window that lasts longer than a minute, since the clock of Redis
- * was set back, or that has no end, is begun anew.
+ * was set back, or that has no end, is begun anew. It always writes, so it fails wherever Redis takes no writes.
  */
 const ADD = `
   local window = ${WINDOW_SECONDS * 1_000}
@@ -18,7 +18,7 @@ const ADD = `
   end
   local used = tonumber(redis.call('get', KEYS[1]))
   local fits = used <= tonumber(ARGV[2])
-  if fits then used = redis.call('incrby', KEYS[1], ARGV[1]) end
+  used = redis.call('incrby', KEYS[1], fits and ARGV[1] or 0)
   return { used, msLeft, fits and 1 or 0 }`;
 
 /** While Redis is away it is tried this often, since requests of keys with a limit may not come for long. */

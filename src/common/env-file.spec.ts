@@ -28,6 +28,14 @@ describe('readEnvFile', () => {
     expect(readEnvFile(file)).toEqual({ variables: SETTINGS, faults: [] });
   });
 
+  it.each([
+    ['export  A=1', '1'],
+    ['A="1', '"1'],
+  ])('does not drop %s', async (text, value) => {
+    await writeFile(file, text);
+    expect(readEnvFile(file)).toEqual({ variables: { A: value }, faults: [] });
+  });
+
   it('finds nothing where no file is', () => {
     expect(readEnvFile(join(folder, 'none'))).toEqual({ variables: {}, faults: [] });
   });

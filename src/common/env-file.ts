@@ -23,16 +23,18 @@ export function readEnvFile(path: string): EnvFile {
   }
   // UTF-16, which some editors call "Unicode", can be valid UTF-8: every other byte is then NUL.
   if (!isUtf8(bytes) || bytes.includes(0)) return unreadable('is not UTF-8');
-  // parseEnv takes a tab for a part of the name that follows.
+  // parseEnv takes a tab, and a second space after `export`, for a part of the name that follows.
   const text = bytes
     .toString()
     .replace(/^\ufeff/, '')
-    .replace(/^[ \t]+/gm, '');
+    .replace(/^[ \t]+/gm, '')
+    .replace(/^export +/gm, 'export ');
   const odd = oddLines(text);
   const faults = odd.map((line) => `${path} has a line that is not NAME=value: line ${line}`);
   // parseEnv hides what follows an odd line.
   const settings = text.split('\n').filter((_, index) => !odd.includes(index + 1));
-  return { variables: parseEnv(settings.join('\n')), faults };
+  // Without the line end parseEnv would drop a last value with a quote that is not closed.
+  return { variables: parseEnv(`${settings.join('\n')}\n`), faults };
 }
 
 /** The numbers of the lines that are no setting, no comment and not empty. */

@@ -1,5 +1,5 @@
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execute, usableMongod } from './mongod-program.js';
 
@@ -22,7 +22,7 @@ export const DOWNLOAD_TIMEOUT_MS = 600_000;
 
 /** Where a fetched mongod is kept. */
 export function keptMongod(env: NodeJS.ProcessEnv): string {
-  const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache');
+  const cache = env['XDG_CACHE_HOME'] || join(env['HOME'] || userInfo().homedir, '.cache');
   return join(cache, 'markets-odds-service', `mongod-${WHEEL.version}`);
 }
 

@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { markBuilt } from '../mark-built.js';
 import { DEMO_KEY } from '../../src/api-keys/demo-key.js';
 import { demoMarkets } from '../../src/demo/demo-markets.js';
 import { openEmbedded } from '../../src/embedded-mongod/embedded.js';
@@ -159,8 +160,7 @@ it('the server ends its mongod well though a client does not read', async () => 
 
 describe('npm start', () => {
   beforeEach(async () => {
-    // What `npm test` has built is fresh.
-    await writeFile('dist/.built', '');
+    await markBuilt();
   });
 
   it('Ctrl-C ends all that was started', async () => {
