@@ -561,14 +561,18 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
       async () => replicate('127.0.0.1', 1),
       async () => replicate('no', 'one'),
     ],
+    ['is full', 'OOM', async () => setMemory('1'), async () => setMemory('0')],
   ])('each replica counts for itself while Redis %s', async (_how, reason, leave, comeBack) => {
-    const key = await newKey(2);
+    const [key, spent] = [await newKey(2), await newKey(1)];
+    await ask(spent, FIXTURE, {}, replicas[0]);
     const loggedBefore = redisLines().length;
     await leave();
     for (const replica of replicas) {
       const began = performance.now();
       for (const status of [200, 200, 429]) {
         expect((await ask(key, FIXTURE, {}, replica)).status).toBe(status);
+        // Nothing is counted of what does not fit: that says nothing of whether Redis takes writes.
+        await ask(spent, FIXTURE, {}, replica);
       }
       expect(performance.now() - began).toBeLessThan(1_000);
     }
@@ -642,6 +646,12 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
   async function replicate(...primary: [host: string, port: number | string]): Promise<void> {
     const client = new Redis(redis.url);
     await client.call('replicaof', ...primary);
+    await client.quit();
+  }
+
+  async function setMemory(bytes: string): Promise<void> {
+    const client = new Redis(redis.url);
+    await client.config('SET', 'maxmemory', bytes);
     await client.quit();
   }
 
