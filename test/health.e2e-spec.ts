@@ -90,6 +90,26 @@ describe('GET /health/ready', () => {
     });
     await readyWhenFeedIs('current');
   });
+
+  it('is not ready while servers are there but answer no reads, as metrics and log say', async () => {
+    const isUp = async (value: number) => {
+      const { text } = await service.getOpen('/metrics');
+      return text.includes(`\nmongodb_up ${value}\n`);
+    };
+    const about = () => service.logged.filter((line) => line.includes('MongoDB answers'));
+    await until(() => isUp(1));
+    const reads = { failCommands: ['find'], blockConnection: true, blockTimeMS: 1_200 };
+    await setFailCommand(mongod, 'alwaysOn', reads);
+    await until(async () => (await service.getOpen('/health/ready')).status === 503);
+    await until(() => isUp(0));
+    await setFailCommand(mongod, 'off');
+    await until(() => isUp(1));
+    await service.getOpen('/health/ready').expect(200);
+    expect(about()).toEqual([
+      expect.stringContaining('answers no reads: 127.0.0.1:'),
+      expect.stringContaining('answers reads again'),
+    ]);
+  });
 });
 
 it('a probe that is told of the end does not make the log say that MongoDB is away', async () => {

@@ -17,6 +17,7 @@ import { clusterTimeOf, type ResumeToken } from './cluster-time.js';
 import { CommitAssembly, type CommitEvents } from './commit-assembly.js';
 import { followWithReconnect } from './feed-connection.js';
 import { endsResumption, mayChangeKinds, requirePlainCollections } from './followable.js';
+import { LateLog } from './late-log.js';
 import { Listeners } from './listeners.js';
 import { FRESH_FOR_MS, FeedProgress, type FeedStatus } from './feed-progress.js';
 
@@ -45,6 +46,7 @@ const NOT_STARTED = 'not started';
 export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(ChangeFeed.name);
   private readonly ended = new AbortController();
+  private readonly lateLog = new LateLog(this.logger);
   private readonly assembly = new CommitAssembly();
   private following: Promise<void> | undefined;
   private resumeToken: ResumeToken | undefined;
@@ -140,6 +142,7 @@ export class ChangeFeed implements OnApplicationBootstrap, OnApplicationShutdown
         const hasProved = this.progress.ageMs(batch.askedAt) <= 0;
         if (!hasProved && this.ageMs > ASK_NEWEST_AFTER_MS) await this.askNewest(db);
         this.succeeded();
+        this.lateLog.note(this.progress.status());
         // The client may have connected only after the end had begun: then nothing has closed it.
         if (this.ended.signal.aborted) return;
       }

@@ -5,14 +5,21 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('tells at once, then no sooner than the interval, with all that came in between', () => {
+it('tells at once, then what came in each second when that is over, by the last of it', () => {
   jest.useFakeTimers();
+  const told: string[] = [];
   const failures = new LogThrottle();
-  expect(failures.count()).toBe(1);
+  const fail = (what: string) => failures.count((count) => told.push(`${count} ${what}`));
+  fail('first');
+  expect(told).toEqual(['1 first']);
   jest.advanceTimersByTime(999);
-  expect([failures.count(), failures.count()]).toEqual([undefined, undefined]);
+  fail('second');
+  fail('third');
+  expect(told).toHaveLength(1);
   jest.advanceTimersByTime(1);
-  expect(failures.count()).toBe(3);
+  expect(told.slice(1)).toEqual(['2 third']);
   jest.advanceTimersByTime(60_000);
-  expect(failures.count()).toBe(1);
+  expect(told).toHaveLength(2);
+  fail('fourth');
+  expect(told.slice(2)).toEqual(['1 fourth']);
 });

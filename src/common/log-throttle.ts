@@ -3,17 +3,25 @@ const INTERVAL_MS = 1_000;
 
 /** Bounds the log lines about something that may happen with every request. */
 export class LogThrottle {
-  private toldAt = -Infinity;
   private untold = 0;
+  private tell: ((count: number) => void) | undefined;
+  private timer: NodeJS.Timeout | undefined;
 
-  /** Counts one event. If another line is due, returns how many events came since the last line. */
-  count(): number | undefined {
+  /**
+   * Counts one event. It is told at once, or with those of a second, when that is over.
+   * @param tell logs how many there were; of several events, that of the last is called
+   */
+  count(tell: (count: number) => void): void {
     this.untold += 1;
-    const now = performance.now();
-    if (now - this.toldAt < INTERVAL_MS) return undefined;
-    this.toldAt = now;
-    const count = this.untold;
+    this.tell = tell;
+    if (!this.timer) this.flush();
+  }
+
+  private flush(): void {
+    this.timer = undefined;
+    if (this.untold === 0) return;
+    this.tell?.(this.untold);
     this.untold = 0;
-    return count;
+    this.timer = setTimeout(() => this.flush(), INTERVAL_MS).unref();
   }
 }

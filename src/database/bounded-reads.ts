@@ -175,8 +175,7 @@ export class BoundedReads {
     if (!(error instanceof MongoServerError) || isTimeExpired(error)) return;
     if (isUnauthorized(error)) this.topology.hasAccess = false;
     if (isLoggedOut(error)) this.logIn();
-    const count = this.refusals.count();
-    if (count === undefined) return;
-    this.logger.error({ count }, `MongoDB refuses reads: ${error.codeName ?? error.code}`);
+    const text = `MongoDB refuses reads: ${error.codeName ?? error.code}`;
+    this.refusals.count((count) => this.logger.error({ count }, text));
   }
 }

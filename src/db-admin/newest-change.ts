@@ -33,8 +33,9 @@ const BEFORE_OPLOG = [286, 136];
  * @throws MongoServerError where there are no change streams, with the reason
  */
 export async function newestChange(db: Db, collection: string): Promise<NewestInOplog> {
-  // Absent on a standalone server.
-  const { operationTime: upTo } = await db.command({ ping: 1 });
+  // What a majority lacks is not told yet. Both are absent on a standalone server, the first on a mongos.
+  const { lastWrite, operationTime } = await db.command({ hello: 1 });
+  const upTo = lastWrite?.majorityOpTime?.ts ?? operationTime;
   // An oplog can be long. A search that is abandoned ends with the connection.
   const outOfTime = delay(SEARCH_MS, 'unknown' as const, { ref: false });
   let searchedSeconds = 0;

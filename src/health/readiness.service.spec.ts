@@ -25,7 +25,10 @@ it('tells why a feed is late, and never an age within the bound', () => {
 it('asks MongoDB once for all who ask in a short while, within 2 s, and anew after it', async () => {
   jest.useFakeTimers();
   const read = jest.fn<(budgetMs: number) => Promise<void>>().mockResolvedValue();
-  const readiness = new ReadinessService({ read } as unknown as Database, {} as ChangeFeed);
+  const readiness = new ReadinessService(
+    { read, topology: {} } as unknown as Database,
+    {} as ChangeFeed,
+  );
   const askTogether = () => Promise.all([1, 2, 3].map(() => readiness.check()));
   await askTogether();
   await askTogether();
@@ -42,13 +45,17 @@ it('reads markets and keys: a user who may read only one of them can serve nobod
   const asked: unknown[] = [];
   const command = async ({ find }: Document) => asked.push(find);
   const read = (_budgetMs: number, work: (attempt: object) => Promise<void>) => work({ command });
-  const readiness = new ReadinessService({ read } as unknown as Database, {} as ChangeFeed);
+  const readiness = new ReadinessService(
+    { read, topology: {} } as unknown as Database,
+    {} as ChangeFeed,
+  );
   await readiness.check();
   expect(asked).toEqual(['markets', 'api_keys']);
 });
 
 it('is ready while there is too much to do: the others would have its load, too', async () => {
-  const database = { read: () => Promise.reject(overloaded()) } as unknown as Database;
+  const read = () => Promise.reject(overloaded());
+  const database = { read, topology: {} } as unknown as Database;
   const readiness = new ReadinessService(database, {} as ChangeFeed);
   await expect(readiness.check()).resolves.toBeUndefined();
 });

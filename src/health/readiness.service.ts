@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { ChangeFeed } from '../change-feed/change-feed.js';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { Problem } from '../http/problem.js';
@@ -13,8 +13,11 @@ const PING_AGAIN_AFTER_MS = 200;
 
 @Injectable()
 export class ReadinessService {
+  private readonly logger = new Logger(ReadinessService.name);
   private shuttingDown = false;
-  private lastPing = { at: -Infinity, result: Promise.resolve() };
+  private lastPing = { at: -Infinity, result: Promise.resolve(true) };
+  /** Whether the log said last that MongoDB, though it is there, gives no answer. */
+  private isSilent = false;
 
   constructor(
     private readonly database: Database,
@@ -30,10 +33,16 @@ export class ReadinessService {
   async check(): Promise<void> {
     if (this.shuttingDown)
       throw new Problem('database_unavailable', 'The service is shutting down.');
+    if (!(await this.canRead()))
+      throw new Problem('database_unavailable', 'MongoDB cannot be read.');
+  }
+
+  /** Whether MongoDB answers a read now, within a second. */
+  canRead(): Promise<boolean> {
     const now = performance.now();
     const isOld = now - this.lastPing.at > PING_AGAIN_AFTER_MS;
     if (isOld) this.lastPing = { at: now, result: this.ping() };
-    await this.lastPing.result;
+    return this.lastPing.result;
   }
 
   /** The body of a good answer, from memory: MongoDB is not asked. */
@@ -54,17 +63,27 @@ export class ReadinessService {
     };
   }
 
-  private async ping(): Promise<void> {
+  private async ping(): Promise<boolean> {
+    const canRead = await this.read();
+    const { readable, hasAccess, summary } = this.database.topology;
+    const isSilent = !canRead && (this.isSilent || (readable && hasAccess));
+    if (isSilent && !this.isSilent) this.logger.warn(`MongoDB answers no reads: ${summary}`);
+    if (canRead && this.isSilent) this.logger.log('MongoDB answers reads again');
+    this.isSilent = isSilent;
+    return canRead;
+  }
+
+  private async read(): Promise<boolean> {
     try {
       await this.database.read(PING_BUDGET_MS, async (attempt) => {
         for (const find of COLLECTIONS) {
           await attempt.command({ find, projection: { _id: 1 }, limit: 1 });
         }
       });
+      return true;
     } catch (error) {
       // Busy is not broken: without this replica the others would have its load, too.
-      if (error instanceof Problem && error.code === 'overloaded') return;
-      throw new Problem('database_unavailable', 'MongoDB cannot be read.');
+      return error instanceof Problem && error.code === 'overloaded';
     }
   }
 }

@@ -10,6 +10,8 @@ const REQUEST_BUCKETS = [
 /** Rendering takes milliseconds: it is done at most this often, whoever asks. */
 const RENDER_EVERY_MS = 1_000;
 
+type GaugeFigure = readonly [help: string, read: () => number | Promise<number>];
+
 /**
  * The figures at /metrics, in the words of Prometheus: those of requests here, others where they are known. No label
  * holds what a caller wrote, so the number of series is bounded. Each application has a registry of its own.
@@ -84,9 +86,9 @@ export class Metrics {
   }
 
   /** Figures that are read at each scrape, so that they never go stale: help and value by name. */
-  gauges(figures: Readonly<Record<string, readonly [help: string, read: () => number]>>): void {
+  gauges(figures: Readonly<Record<string, GaugeFigure>>): void {
     for (const [name, [help, read]] of Object.entries(figures)) {
-      const collect = () => gauge.set(read());
+      const collect = async () => gauge.set(await read());
       const gauge: Gauge = new Gauge({ name, help, collect, registers: [this.registry] });
     }
   }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { EventEmitter } from 'node:events';
 import type { Database } from '../database/database.js';
+import type { ReadinessService } from '../health/readiness.service.js';
 import { Metrics } from './metrics.js';
 import { MongodbUp } from './mongodb-up.js';
 
@@ -15,7 +16,8 @@ beforeEach(() => {
   clients = [new EventEmitter(), new EventEmitter()];
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
-  void new MongodbUp({ topology, onClient } as unknown as Database, new Metrics());
+  const database = { topology, onClient } as unknown as Database;
+  void new MongodbUp(database, {} as ReadinessService, new Metrics());
 });
 
 afterEach(() => {

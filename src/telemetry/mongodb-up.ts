@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { MongoClient } from 'mongodb';
 import { Database } from '../database/database.js';
+import { ReadinessService } from '../health/readiness.service.js';
 import { Metrics } from './metrics.js';
 
 /**
@@ -20,10 +21,11 @@ export class MongodbUp {
 
   constructor(
     private readonly database: Database,
+    readiness: ReadinessService,
     metrics: Metrics,
   ) {
-    const help = '1 while some MongoDB server can be read, and lets us in, else 0.';
-    metrics.gauges({ mongodb_up: [help, () => Number(this.isUp)] });
+    const help = '1 while MongoDB answers a read, as the probe /health/ready asks for one, else 0.';
+    metrics.gauges({ mongodb_up: [help, async () => Number(await readiness.canRead())] });
     database.onClient((client) => this.follow(client));
   }
 

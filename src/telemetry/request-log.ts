@@ -14,8 +14,12 @@ import { outcomeOf, refusalOf, type RequestOutcome } from './request-outcome.js'
  * and an outage warned of here.
  */
 export class RequestLog implements RequestObserver {
-  private readonly failures = new LogThrottle();
-  private readonly refusals = new LogThrottle();
+  /** For what may be logged of each request in an outage. */
+  private readonly throttles = {
+    overloaded: new LogThrottle(),
+    database_unavailable: new LogThrottle(),
+    database_timeout: new LogThrottle(),
+  };
 
   constructor(
     private readonly logger: Logger,
@@ -35,18 +39,20 @@ export class RequestLog implements RequestObserver {
     const { code, requestId, route, status } = outcome;
     if (isShed(outcome)) {
       // Refusals come by the thousand: one line tells of many.
-      this.warn(this.refusals, { code, requestId }, 'Requests are refused as overloaded');
+      this.warn({ code: 'overloaded', requestId }, 'Requests are refused as overloaded');
       return;
     }
     const ofProbe = isProbe(route);
     this.logger[ofProbe && status < 400 ? 'debug' : 'info'](outcome, 'request');
     if (!ofProbe && (code === 'database_unavailable' || code === 'database_timeout'))
-      this.warn(this.failures, { code }, 'Requests fail: MongoDB is away or too slow');
+      this.warn({ code }, 'Requests fail: MongoDB is away or too slow');
   }
 
-  private warn(throttle: LogThrottle, about: object, text: string): void {
-    const count = throttle.count();
-    if (count !== undefined) this.logger.warn({ ...about, count }, text);
+  private warn(
+    about: { code: keyof RequestLog['throttles']; requestId?: string },
+    text: string,
+  ): void {
+    this.throttles[about.code].count((count) => this.logger.warn({ ...about, count }, text));
   }
 
   private count(outcome: RequestOutcome): void {

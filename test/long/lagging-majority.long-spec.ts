@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient, ObjectId, type Collection } from 'mongodb';
 import type { Config } from '../../src/config.js';
+import { newestChange } from '../../src/db-admin/newest-change.js';
 import { createTestApp, type TestApp } from '../app.js';
 import { aMarket, aRunner } from '../factories.js';
 import { metric } from '../metric.js';
@@ -90,6 +91,13 @@ describe('while a majority of the members lacks what the primary has', () => {
     expect(ageSeconds).toBeGreaterThanOrEqual(sinceChange);
     // As of the last answer to the feed.
     expect(await lagSeconds()).toBeGreaterThan(sinceChange - 0.2);
+    await until(() => lateLines().length > 0);
+    expect(lateLines()).toEqual([expect.stringContaining('from MongoDB: majority_lags')]);
+  });
+
+  it('has the newest change that a majority has in its database status', async () => {
+    const since = await newestChange(client.db(), 'markets');
+    expect(since.ageSeconds).toBeGreaterThan(0);
   });
 
   it('shows what the primary has, without memory too', async () => {
@@ -209,6 +217,10 @@ describe('while a majority of the members lacks what the primary has', () => {
     },
     START_MS,
   );
+
+  function lateLines(): string[] {
+    return service.logged.filter((line) => line.includes('The change feed is late'));
+  }
 
   /** @returns when it was acknowledged */
   async function changePrice(): Promise<number> {
