@@ -194,7 +194,10 @@ describe('any other key', () => {
       code: 'unauthorized',
       requestId: expect.any(String),
     });
-    expect(service.logged.slice(logged).join()).toContain(`"authFailure":"${reason}"`);
+    const line = service.logged.slice(logged).join();
+    expect(line).toContain(`"authFailure":"${reason}"`);
+    // Of a key that somebody was given, so that its caller can be told.
+    expect(line.includes('"keyId":')).toBe(['revoked', 'expired'].includes(reason));
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,11 +52,12 @@ const BUILD = `
 
 it('what changed since the last build began is built first, and nothing else', async () => {
   await mkdir(join(folder, 'node_modules', '.bin'), { recursive: true });
-  await mkdir(join(folder, 'src'));
+  await mkdir(join(folder, 'src', 'deep'), { recursive: true });
   const files = {
     'package.json': '{ "type": "module", "scripts": { "build": "node build.js" } }',
     'build.js': BUILD,
     'src/main.ts': '',
+    'src/deep/other.ts': '',
     'node_modules/.bin/nest': '',
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
@@ -67,4 +68,10 @@ it('what changed since the last build began is built first, and nothing else', a
     await writeFile(join(folder, name), '{}');
     expect(run('main').stdout).toBe(`${index + 3}\n`);
   }
+  const source = join(folder, 'src/deep/other.ts');
+  await writeFile(source, '//');
+  expect(run('main').stdout).toBe('7\n');
+  // The files of an archive may be older than the last build.
+  await utimes(source, 0, 0);
+  expect(run('main').stdout).toBe('8\n');
 });

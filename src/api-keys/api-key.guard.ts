@@ -6,7 +6,8 @@ import { API_KEY_HEADER, API_KEY_QUERY, credentialsOf } from '../http/credential
 import { Problem } from '../http/problem.js';
 import { Public } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
-import { KeyVerifier } from './key-verifier.js';
+import { keyIdOf } from './key-form.js';
+import { KeyVerifier, type Verdict } from './key-verifier.js';
 import { rateLimited } from './rate-limited.js';
 import { RequestCost, RequestLimit } from './request-limit.js';
 import { WindowCounter } from './window-counter.js';
@@ -16,6 +17,9 @@ const CLIENTS_MAX = 20_000;
 
 /** What a client with too many bad keys is told to wait: meanwhile its key is read, and a good one is then accepted. */
 const RETRY_AFTER_MS = 1_000;
+
+/** Why a key is refused that somebody was given: its secret was right. */
+const ENDED: readonly string[] = ['expired', 'revoked', 'unreadable'] satisfies Verdict[];
 
 /** Lets a request pass that has exactly one key, good and within its limit. No answer says why a key is bad. */
 @Injectable()
@@ -63,6 +67,7 @@ export class ApiKeyGuard implements CanActivate {
       throw rateLimited(detail, { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS });
     }
     if (limit > 0) this.failures.add(client);
+    if (ENDED.includes(verdict)) request.endedKeyId = keyIdOf(key);
     throw this.refusal(request, verdict);
   }
 

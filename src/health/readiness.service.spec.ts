@@ -54,8 +54,10 @@ it('reads markets and keys: a user who may read only one of them can serve nobod
 });
 
 it('is ready while there is too much to do: the others would have its load, too', async () => {
-  const read = () => Promise.reject(overloaded());
-  const database = { read, topology: {} } as unknown as Database;
+  const database = {
+    read: () => Promise.reject(overloaded()),
+    topology: {},
+  } as unknown as Database;
   const readiness = new ReadinessService(database, {} as ChangeFeed);
   await expect(readiness.check()).resolves.toBeUndefined();
 });

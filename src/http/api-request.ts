@@ -38,6 +38,8 @@ export interface ApiRequest extends Request {
   problem?: ProblemCode;
   /** Why the key was refused: for log and metrics, never for the caller. */
   authFailure?: string;
+  /** The id of a refused key whose secret was right: for the log. */
+  endedKeyId?: string;
   /** What the answer was made from: for log and metrics. */
   served?: { readonly source: 'memory' | 'database'; readonly items: number };
 }

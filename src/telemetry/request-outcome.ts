@@ -14,6 +14,7 @@ export type RequestOutcome = ReturnType<typeof outcomeOf>;
 export function outcomeOf(request: ApiRequest, response: Response) {
   const { apiKey, authFailure, method, problem, requestId, served, socket, startedAt, stream } =
     request;
+  const keyId = apiKey?.id ?? request.endedKeyId;
   return {
     requestId,
     method,
@@ -22,7 +23,7 @@ export function outcomeOf(request: ApiRequest, response: Response) {
     status: response.headersSent ? response.statusCode : CLIENT_GONE,
     durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
     ...(problem && { code: problem }),
-    ...(apiKey && { keyId: apiKey.id }),
+    ...(keyId && { keyId }),
     ...(authFailure && { authFailure }),
     ...served,
     ...(stream && { events: stream.events, endReason: stream.reason }),
