@@ -40,12 +40,15 @@ async function answers(where: NetConnectOpts): Promise<boolean> {
   return first === 'connect';
 }
 
-/** How large the oplog may become. Without a bound, that is a part of the disk. MiB. */
-async function oplogMaxMb(uri: string): Promise<number> {
+/** How large oplog and cache may become. Without bounds, they are parts of the disk and of the memory. MiB. */
+async function boundsMb(uri: string): Promise<{ oplog: number; cache: number }> {
   const client = await MongoClient.connect(uri);
   try {
-    const { maxSize } = await client.db('local').command({ collStats: 'oplog.rs' });
-    return maxSize / 1024 / 1024;
+    const local = client.db('local');
+    const { maxSize } = await local.command({ collStats: 'oplog.rs' });
+    const { wiredTiger } = await local.command({ serverStatus: 1 });
+    const cacheBytes = wiredTiger.cache['maximum bytes configured'];
+    return { oplog: maxSize / 1024 / 1024, cache: cacheBytes / 1024 / 1024 };
   } finally {
     await client.close();
   }
@@ -75,7 +78,7 @@ describe('the embedded MongoDB', () => {
 
     await interrupt(command);
     expect(await addOne(uri)).toBe(1);
-    expect(await oplogMaxMb(uri)).toBe(200);
+    expect(await boundsMb(uri)).toEqual({ oplog: 200, cache: 256 });
     await interrupt(server);
     expect(isAlive(mongod)).toBe(false);
   });
