@@ -51,7 +51,9 @@ it.each(['SIGTERM', 'SIGINT'])(
 );
 
 it('a SIGTERM that comes before the server listens keeps it from that', async () => {
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:1/none', ADMIN_PORT: String(await freePort()) };
+  // Connections of other tests take ports above these.
+  const adminPort = await freePort(20_000 + (process.pid % 10_000));
+  const env = { MONGODB_URI: 'mongodb://127.0.0.1:1/none', ADMIN_PORT: String(adminPort) };
   const server = ServerProcess.spawn(env);
   try {
     // It is about to wait a second for MongoDB.

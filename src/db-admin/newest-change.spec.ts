@@ -11,8 +11,8 @@ it.each([
   async (_name, code) => {
     const now = new Timestamp({ t: 1_000_000, i: 1 });
     const oplogBegins = new Timestamp({ t: now.t - 60, i: 1 });
-    const command = async ({ ping, pipeline }: Document) => {
-      if (ping) return { operationTime: now };
+    const command = async ({ hello, pipeline }: Document) => {
+      if (hello) return { operationTime: now };
       if (pipeline[0].$changeStream.startAtOperationTime.lessThan(oplogBegins)) {
         throw new MongoServerError({ message: 'lost', code });
       }
