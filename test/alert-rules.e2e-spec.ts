@@ -1,23 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { dashboard, panels, rules } from './monitoring-files.js';
 import { readYaml } from './read-yaml.js';
 
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-}
-
-interface Panel {
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
-}
-
-const dashboard = readFileSync('deploy/grafana/dashboard.json', 'utf8');
-const { panels } = JSON.parse(dashboard) as { panels: Panel[] };
 const targets = panels.flatMap(({ targets: all = [] }) => all);
-
-const rules = (
-  readYaml('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] }
-).groups.flatMap((group) => group.rules);
 
 const expressions = [...rules, ...targets].map(({ expr }) => expr);
 

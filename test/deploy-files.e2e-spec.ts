@@ -21,6 +21,8 @@ import { satisfies } from '../src/database/wanted-indexes.js';
 import { PROBE_PATHS } from '../src/http/probe-paths.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
 import { imageCommand } from './image-command.js';
+import { rules } from './monitoring-files.js';
+import { readYaml } from './read-yaml.js';
 
 /** What shutting down takes at most. */
 const SHUTDOWN_S = 15;
@@ -66,14 +68,6 @@ interface Selecting {
   readonly podSelector?: { readonly matchLabels: object };
 }
 
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for: string;
-  readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string };
-}
-
 interface ComposeService {
   readonly ports?: readonly string[];
   readonly networks?: readonly string[];
@@ -90,15 +84,9 @@ interface ComposeServer extends ComposeService {
   readonly environment: object;
 }
 
-const read = (file: string) => load(readFileSync(file, 'utf8'));
-
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
-const rules = (
-  read('deploy/prometheus/alerts.yml') as { groups: { rules: Rule[] }[] }
-).groups.flatMap((group) => group.rules);
-
-const deployment = read('deploy/kubernetes/base/deployment.yaml') as {
+const deployment = readYaml('deploy/kubernetes/base/deployment.yaml') as {
   kind: string;
   metadata: { name: string };
   spec: { template: PodTemplate; strategy: object };
@@ -109,13 +97,13 @@ describe('Kubernetes', () => {
   const [container] = pod.containers;
   const base = readFileSync('deploy/kubernetes/base/kustomization.yaml', 'utf8');
   const adminPort = Number(/ADMIN_PORT=(\d+)/.exec(base)?.[1]);
-  const job = read('deploy/kubernetes/db-init/job.yaml') as {
+  const job = readYaml('deploy/kubernetes/db-init/job.yaml') as {
     spec: { template: { spec: { containers: [Pick<Container, 'env'> & { command: string[] }] } } };
   };
 
   it.each(['base', 'prometheus', 'db-init'])('applies each file of %s', (folder) => {
     const path = `deploy/kubernetes/${folder}`;
-    const { resources } = read(`${path}/kustomization.yaml`) as { resources: string[] };
+    const { resources } = readYaml(`${path}/kustomization.yaml`) as { resources: string[] };
     const others = ['kustomization.yaml', 'secret.example.yaml'];
     const files = readdirSync(path).filter((name) => !others.includes(name));
     expect(resources).toEqual(expect.arrayContaining(files));
@@ -153,7 +141,7 @@ describe('Kubernetes', () => {
     ['disruption-budget', ({ selector }: Selecting) => selector],
     ['network-policy', ({ podSelector }: Selecting) => podSelector],
   ])('means its own pods by the %s', (file, selectorOf) => {
-    const { spec } = read(`deploy/kubernetes/base/${file}.yaml`) as { spec: Selecting };
+    const { spec } = readYaml(`deploy/kubernetes/base/${file}.yaml`) as { spec: Selecting };
     const labels = selectorOf(spec)?.matchLabels ?? {};
     expect(Object.keys(labels)).toHaveLength(2);
     expect(metadata.labels).toMatchObject(labels);
@@ -164,13 +152,15 @@ describe('Kubernetes', () => {
     const guide = readFileSync('docs/deployment.md', 'utf8');
     const [minReplicas, maxReplicas] =
       /(\d+) to (\d+) pods/.exec(guide)?.slice(1).map(Number) ?? [];
-    expect(read('deploy/kubernetes/base/autoscaler.yaml')).toMatchObject({
+    expect(readYaml('deploy/kubernetes/base/autoscaler.yaml')).toMatchObject({
       spec: { scaleTargetRef: { kind, name: named.name }, minReplicas, maxReplicas },
     });
   });
 
   it('needs no secret but the example’s, whose user is not that who makes collections', () => {
-    const { metadata: secret, stringData } = read('deploy/kubernetes/base/secret.example.yaml') as {
+    const { metadata: secret, stringData } = readYaml(
+      'deploy/kubernetes/base/secret.example.yaml',
+    ) as {
       metadata: { name: string };
       stringData: object;
     };
@@ -183,7 +173,7 @@ describe('Kubernetes', () => {
   });
 
   it('makes collections and indexes by the same command as Compose', () => {
-    const { services } = read('docker-compose.yml') as {
+    const { services } = readYaml('docker-compose.yml') as {
       services: { 'db-init': { command: string[] } };
     };
     const [{ command }] = job.spec.template.spec.containers;
@@ -192,7 +182,7 @@ describe('Kubernetes', () => {
   });
 
   it('lets a pod out to MongoDB, Redis and OpenTelemetry, and to those who know their names', () => {
-    const { spec } = read('deploy/kubernetes/base/network-policy.yaml') as {
+    const { spec } = readYaml('deploy/kubernetes/base/network-policy.yaml') as {
       spec: { egress: { to?: unknown; ports: { port: number; protocol?: string }[] }[] };
     };
     const anywhere = spec.egress.filter(({ to }) => !to).flatMap(({ ports }) => ports);
@@ -203,10 +193,10 @@ describe('Kubernetes', () => {
   });
 
   it('scrapes the metrics on the admin port, and lets Prometheus in there', () => {
-    const { spec: monitor } = read('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
+    const { spec: monitor } = readYaml('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
       spec: { podMetricsEndpoints: object[] };
     };
-    const { spec: policy } = read('deploy/kubernetes/base/network-policy.yaml') as {
+    const { spec: policy } = readYaml('deploy/kubernetes/base/network-policy.yaml') as {
       spec: { ingress: { ports: { port: string }[] }[] };
     };
     const port = container.ports.find(({ containerPort }) => containerPort === adminPort)?.name;
@@ -218,7 +208,7 @@ describe('Kubernetes', () => {
   });
 
   it('leads callers to its pods, and to no port but the API’s', () => {
-    const { spec } = read('deploy/kubernetes/base/service.yaml') as {
+    const { spec } = readYaml('deploy/kubernetes/base/service.yaml') as {
       spec: { selector: object; ports: { targetPort: string }[] };
     };
     expect(metadata.labels).toMatchObject(spec.selector);
@@ -241,7 +231,7 @@ describe('Kubernetes', () => {
   });
 
   it('lets a node be drained, pod by pod', () => {
-    const { spec } = read('deploy/kubernetes/base/disruption-budget.yaml') as { spec: object };
+    const { spec } = readYaml('deploy/kubernetes/base/disruption-budget.yaml') as { spec: object };
     expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
   });
 });
@@ -253,7 +243,7 @@ describe('alert rules', () => {
   );
 
   it('ask for the job that the PodMonitor makes of the pods', () => {
-    const { spec } = read('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
+    const { spec } = readYaml('deploy/kubernetes/prometheus/pod-monitor.yaml') as {
       spec: {
         jobLabel?: string;
         selector: { matchLabels: object };
@@ -320,7 +310,7 @@ describe('the image', () => {
 });
 
 describe('Compose', () => {
-  const { services } = read('docker-compose.yml') as {
+  const { services } = readYaml('docker-compose.yml') as {
     services: Record<string, ComposeService> & { markets: ComposeServer };
   };
   const { markets } = services;
@@ -393,7 +383,7 @@ describe('Compose', () => {
   });
 
   it('keeps MongoDB on a network without a way in or out', () => {
-    const { networks } = read('docker-compose.yml') as {
+    const { networks } = readYaml('docker-compose.yml') as {
       networks: { database: { internal?: boolean } };
     };
     expect(services['mongo']?.networks).toEqual(['database']);

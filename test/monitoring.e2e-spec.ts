@@ -1,34 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { load } from 'js-yaml';
 import { readFileSync } from 'node:fs';
 import { REFUSALS } from '../src/api-keys/key-verifier.js';
 import { LATE_REASONS } from '../src/change-feed/feed-progress.js';
 import { DRIVER_OPTIONS } from '../src/database/driver-options.js';
 import { PROBLEMS } from '../src/http/problem-codes.js';
 import { createTestApp, type TestApp } from './app.js';
-
-interface AlertRule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for: string;
-  readonly labels: Record<string, string>;
-  readonly annotations: Record<string, string>;
-}
-
-interface Panel {
-  readonly id: number;
-  readonly title: string;
-  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
-}
-
-const rules = (
-  load(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as { groups: { rules: AlertRule[] }[] }
-).groups.flatMap((group) => group.rules);
-
-const { panels } = JSON.parse(readFileSync('deploy/grafana/dashboard.json', 'utf8')) as {
-  panels: Panel[];
-};
+import { panels, rules } from './monitoring-files.js';
 
 const expressions = [
   ...rules.map(({ alert, expr }) => [alert, expr] as const),

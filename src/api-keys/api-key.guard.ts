@@ -7,9 +7,10 @@ import { Problem } from '../http/problem.js';
 import { Public } from '../http/public.decorator.js';
 import { clientNetwork } from './client-network.js';
 import { keyIdOf } from './key-form.js';
-import { KeyVerifier, type Verdict } from './key-verifier.js';
+import { KeyVerifier } from './key-verifier.js';
 import { rateLimited } from './rate-limited.js';
 import { RequestCost, RequestLimit } from './request-limit.js';
+import { ENDED_STATES } from './stored-api-key.js';
 import { WindowCounter } from './window-counter.js';
 
 /** Clients whose refused keys are counted, some 500 bytes each. */
@@ -17,9 +18,6 @@ const CLIENTS_MAX = 20_000;
 
 /** What a client with too many bad keys is told to wait: meanwhile its key is read, and a good one is then accepted. */
 const RETRY_AFTER_MS = 1_000;
-
-/** Why a key is refused that somebody was given: its secret was right. */
-const ENDED: readonly string[] = ['expired', 'revoked', 'unreadable'] satisfies Verdict[];
 
 /** Lets a request pass that has exactly one key, good and within its limit. No answer says why a key is bad. */
 @Injectable()
@@ -67,7 +65,7 @@ export class ApiKeyGuard implements CanActivate {
       throw rateLimited(detail, { policy: 'failed-keys', limit, used, msLeft: RETRY_AFTER_MS });
     }
     if (limit > 0) this.failures.add(client);
-    if (ENDED.includes(verdict)) request.endedKeyId = keyIdOf(key);
+    if (ENDED_STATES.some((state) => state === verdict)) request.endedKeyId = keyIdOf(key);
     throw this.refusal(request, verdict);
   }
 

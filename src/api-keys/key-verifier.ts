@@ -6,17 +6,10 @@ import { DEMO_KEY } from './demo-key.js';
 import { keyIdOf, matchesHash, parseKey, type PresentedKey } from './key-form.js';
 import { isTrusted, type KnownKey } from './key-reader.js';
 import { KeyRecords } from './key-records.js';
-import { callerOf, stateOf } from './stored-api-key.js';
+import { callerOf, ENDED_STATES, stateOf } from './stored-api-key.js';
 
 /** Why a key is refused: for log and metrics, never for the caller. */
-export const REFUSALS = [
-  'malformed',
-  'unknown',
-  'revoked',
-  'expired',
-  'unreadable',
-  'demo',
-] as const;
+export const REFUSALS = ['malformed', 'unknown', ...ENDED_STATES, 'demo'] as const;
 
 /** The caller of a good key, or why a key is refused. */
 export type Verdict = Caller | (typeof REFUSALS)[number];

@@ -17,7 +17,10 @@ export interface StoredApiKey extends Omit<Caller, 'id'> {
 /** A record without what comes from the key itself. */
 export type KeyFields = Omit<StoredApiKey, '_id' | 'hash'>;
 
-type KeyState = 'active' | 'revoked' | 'expired' | 'unreadable';
+/** Why a key that somebody was given is good no more. */
+export const ENDED_STATES = ['revoked', 'expired', 'unreadable'] as const;
+
+type KeyState = 'active' | (typeof ENDED_STATES)[number];
 
 /** The most that a `RateLimit` header can tell (RFC 9651). */
 const NUMBER_MAX = 999_999_999_999_999;

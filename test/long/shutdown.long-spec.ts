@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
@@ -120,21 +117,3 @@ it('cuts no request of a client that connects for each until a second later nobo
   // It waits for no answer, and so not for who asks for none.
   expect(performance.now() - signalledAt).toBeLessThan(9_000);
 }, 20_000);
-
-it('ends its own MongoDB in order though a client does not read', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-'));
-  const own = await startServer({ EMBEDDED_DB_PATH: folder });
-  const unread = connect(own.port, '127.0.0.1').on('error', () => undefined);
-  try {
-    unread.write(UNREAD);
-    await once(unread, 'readable');
-    own.kill('SIGTERM');
-    expect(await own.exited).toBe(0);
-    // mongod empties the file when it ends by itself.
-    expect(await readFile(join(folder, 'mongod.lock'), 'utf8')).toBe('');
-  } finally {
-    unread.destroy();
-    await own.stop();
-    await rm(folder, { recursive: true, maxRetries: 5 });
-  }
-}, 40_000);
