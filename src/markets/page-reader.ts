@@ -45,9 +45,9 @@ export class PageReader {
     try {
       return (await pages)[index] ?? NO_MARKETS;
     } catch (error) {
-      const isPassing = error instanceof Problem && error.code !== 'overloaded';
-      if (lookups.length === 1 || !isPassing) throw error;
-      // Each is read again alone, with more time, so that a slow look-up makes no other one fail.
+      const isOverload = error instanceof Problem && error.code === 'overloaded';
+      if (lookups.length === 1 || isOverload) throw error;
+      // Each is read again alone, with more time: one that is slow, or finds what can't be read, makes no other fail.
       this.apartUntil = performance.now() + APART_FOR_MS;
       const [page = NO_MARKETS] = await this.send([lookup], ALONE_MS - SHARED_MS);
       return page;

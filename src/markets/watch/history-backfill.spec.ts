@@ -96,3 +96,17 @@ it('waits no longer than there is time for', async () => {
   backfill.onApplicationShutdown();
   expect(isOver).toBe(true);
 });
+
+it('lets few requests wait for a past that takes long to read: other requests need the places in flight', async () => {
+  silentBefore = 1_500;
+  begin(at(2_000));
+  const wait = () => {
+    const question = { since: at(1_600), waitMs: 5_000 } as WatchQuestion;
+    const known = backfill.waitUntilKnown(question).then(() => false);
+    return Promise.race([known, delay(100, true, { ref: false })]);
+  };
+  // A start is over before long, as a rule: all wait for that.
+  expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
+  await delay(2_000);
+  expect(await wait()).toBe(false);
+});

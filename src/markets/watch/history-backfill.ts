@@ -7,6 +7,7 @@ import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
+import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
 import { SCOPE_FIELDS } from '../scope.js';
@@ -16,6 +17,12 @@ import type { WatchQuestion } from './watch-question.js';
 const STEPS_SECONDS = [10, 60, KEPT_SECONDS];
 
 const FEED_POLL_MS = 50;
+
+/** How long after the feed has begun any number of requests may wait for the past. Milliseconds. */
+const ALL_WAIT_MS = 500;
+
+/** How many may wait for it later: the other places in flight are for requests that need no past. */
+const WAITING_MAX = HTTP_LIMITS.inFlight / 2;
 
 /** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
 const PARTS = ['operationType', 'clusterTime', 'ns', 'to', 'documentKey'];
@@ -31,6 +38,8 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   /** Raised when the feed begins anew, and at shutdown: what is read for an earlier generation is out of date. */
   private generation = 0;
   private closed = false;
+  private begunAt = -Infinity;
+  private waiting = 0;
   /** For each step: settled when so much of the past is known, or never will be. */
   steps: readonly Promise<void>[] = [];
 
@@ -45,6 +54,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   /** @param until where the feed begins; undefined where there is no oplog */
   forgetAll(until: Timestamp | undefined): void {
     const generation = (this.generation += 1);
+    this.begunAt = performance.now();
     if (!until || this.closed) return;
     const steps: Promise<void>[] = [];
     for (const seconds of STEPS_SECONDS) {
@@ -54,16 +64,22 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
     this.steps = steps;
   }
 
-  /** Waits until the past is known where a client's cursor is older than the history, if there is time. */
+  /** Waits until the past is known where a client's cursor is older than the history, if there is time and room. */
   async waitUntilKnown(question: WatchQuestion): Promise<void> {
     const { since, waitMs } = question;
     if (!since || waitMs < 0) return;
     const { generation } = this;
+    const mayAllWait = performance.now() - this.begunAt < ALL_WAIT_MS;
+    if (!mayAllWait && this.waiting >= WAITING_MAX) return;
+    this.waiting += 1;
     const tooLate = delay(waitMs, undefined, { ref: false });
-    for (const filled of this.steps) {
-      const { begin } = this.history;
-      if (begin && !since.lessThan(begin)) return;
-      await Promise.race([filled, tooLate]);
+    try {
+      for (const filled of this.steps) {
+        if (this.isKnownSince(since)) break;
+        await Promise.race([filled, tooLate]);
+      }
+    } finally {
+      this.waiting -= 1;
     }
     if (generation !== this.generation) await this.waitUntilKnown(question);
   }
@@ -71,6 +87,11 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   onApplicationShutdown(): void {
     this.closed = true;
     this.generation += 1;
+  }
+
+  private isKnownSince(position: Timestamp): boolean {
+    const { begin } = this.history;
+    return begin !== undefined && !position.lessThan(begin);
   }
 
   private async fill(generation: number, until: Timestamp, seconds: number): Promise<void> {

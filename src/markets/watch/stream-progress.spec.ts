@@ -20,7 +20,7 @@ function aStream(conflateMs: number) {
   const written = jest.fn();
   const response = { writableNeedDrain: false, write: (event: string) => events.push(event) };
   const feed = { position: at(11), provenAt: momentNow() };
-  const groups = { hasAll: () => true, groups: () => [], event: () => 'changes' };
+  const groups = { hasAll: () => true, groups: () => [], event: () => ['changes'] };
   const watch = new Watch(['eventId:a'], {});
   const context = { feed, groups, unsentEvents, observer: { written } } as unknown as StreamContext;
   const options = { keyId: 'a', response, watch, conflateMs } as unknown as StreamOptions;
@@ -105,7 +105,7 @@ it('holds large changes back while its key has much on its way, and says up to w
   // A reset is large, however few changes it stands for.
   Object.assign(large.response, { destroyed: false });
   unsentEvents.wrote(large);
-  groups.event = () => 'x'.repeat(300_000);
+  groups.event = () => ['x'.repeat(300_000)];
   change(1);
   expect(events.slice(4)).toEqual([]);
   Object.assign(large.response, { destroyed: true });

@@ -1,5 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { elapsedMs, type Moment } from '../../common/moment.js';
+import { lengthOf } from '../json-body.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 
@@ -106,9 +107,12 @@ export class StreamProgress {
   }
 
   private writeChanges(groups: readonly Buffer[]): void {
-    if (groups.length === 0) return;
+    if (groups.length > 0) this.writePieces(streamEvents.changes(groups));
+  }
+
+  private writePieces(event: readonly Buffer[]): void {
     this.events += 1;
-    for (const piece of streamEvents.changes(groups)) this.options.response.write(piece);
+    for (const piece of event) this.options.response.write(piece);
   }
 
   private tellChanges({ position, toldAt, changes }: Pending): void {
@@ -125,10 +129,10 @@ export class StreamProgress {
     if (!unsentEvents.hasRoom(this.options, changes * CHANGE_BYTES)) return;
     const event = groups.event(this.options.watch, position);
     // Few changes may still make a large event: a reset, which holds all markets of an id.
-    if (event && !unsentEvents.hasRoom(this.options, event.length)) return;
+    if (event && !unsentEvents.hasRoom(this.options, lengthOf(event))) return;
     this.pending = undefined;
     if (!event) return;
-    this.write(event);
+    this.writePieces(event);
     this.lastChangesAt = now;
     observer?.written(changes, now - Math.max(toldAt, dueAt));
   }

@@ -82,3 +82,19 @@ it.each([{ isStarting: true }, { status: { state: 'late', lateBecause: 'backlog'
     expect(performance.now() - since).toBeLessThan(250);
   },
 );
+
+it.each(['backlog', 'majority_lags'])(
+  'does not wait for a feed that has been late for long already (%s): the places in flight are for others',
+  async (lateBecause) => {
+    const late = {
+      ...begun,
+      isCurrent: false,
+      status: { state: 'late', lateBecause, ageMs: 5_000 },
+    };
+    const since = performance.now();
+    const question = { waitMs: 1_800, needsFeed: true };
+    const unavailable = await waitForFeed(late as ChangeFeed, position, question);
+    expect(unavailable?.code).toBe('changes_unavailable');
+    expect(performance.now() - since).toBeLessThan(250);
+  },
+);

@@ -1,6 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
+import { FRESH_FOR_MS } from '../../change-feed/feed-progress.js';
 import type { Problem } from '../../http/problem.js';
 import { changesUnavailable, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
@@ -42,7 +43,9 @@ export async function waitForFeed(
     const isNeeded = isStarting || (question.needsFeed && status.lateBecause !== 'majority_lags');
     const longestMs = isNeeded ? NEEDED_MAX_MS : LATE_MAX_MS;
     // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
-    const isTooLong = now - startedAt > longestMs && (isStarting || !isBehind);
+    // One that has been late for so long already is not waited for: each request that waits takes a place in flight.
+    const isLongLate = !isStarting && status.ageMs > FRESH_FOR_MS + longestMs;
+    const isTooLong = (isLongLate || now - startedAt > longestMs) && (isStarting || !isBehind);
     if (isTimeUp || isTooLong) return changesUnavailable('notCurrent');
     await delay(CHECK_EVERY_MS);
   }

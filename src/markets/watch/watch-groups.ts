@@ -5,17 +5,21 @@ import type { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { textOfKey } from '../cache/id-order.js';
 import { meets, type Conditions } from '../conditions.js';
+import { lengthOf } from '../json-body.js';
 import { groupOf } from './group.js';
 import { streamEvents } from './stream-events.js';
 import { tooMuchData } from './watch-problems.js';
 import type { Watch } from './watch.js';
 import { WatchedScopes } from './watched-scopes.js';
 
+/** A longer event is written piece by piece: to copy it together costs more than the writes, and takes memory. */
+const COPY_BYTES_MAX = 16 * 1024;
+
 /** Makes groups of what is new in the watched scopes. Streams that watch the same share their events. */
 @Injectable()
 export class WatchGroups {
   /** The events made at `eventsAt`, by what is watched and since which position. */
-  private readonly events = new Map<string, Buffer | undefined>();
+  private readonly events = new Map<string, readonly Buffer[] | undefined>();
   /** They tell all changes up to this position of the feed. */
   private eventsAt: Timestamp | undefined;
 
@@ -48,8 +52,11 @@ export class WatchGroups {
       .filter((group) => group !== undefined);
   }
 
-  /** The event with what is new since a position, or with all where there is none; undefined when nothing is new. */
-  event(watch: Watch, since: Timestamp | undefined): Buffer | undefined {
+  /**
+   * The event with what is new since a position, or with all where there is none; undefined when nothing is new. A large
+   * one is left in pieces, which streams share: after a reset of all, a copy for each watch would fill memory.
+   */
+  event(watch: Watch, since: Timestamp | undefined): readonly Buffer[] | undefined {
     const { position } = this.feed;
     if (!position) return undefined;
     if (!this.eventsAt?.equals(position)) this.events.clear();
@@ -57,12 +64,10 @@ export class WatchGroups {
     const key = `${watch.orderedHash} ${since?.toBigInt()}`;
     if (this.events.has(key)) return this.events.get(key);
     const groups = this.groups(watch, since);
-    const event =
-      groups.length > 0
-        ? Buffer.concat(streamEvents.changes(groups, watch.cursorAt(position)))
-        : undefined;
-    this.events.set(key, event);
-    return event;
+    const pieces = streamEvents.changes(groups, watch.cursorAt(position));
+    const event = lengthOf(pieces) <= COPY_BYTES_MAX ? [Buffer.concat(pieces)] : pieces;
+    this.events.set(key, groups.length > 0 ? event : undefined);
+    return this.events.get(key);
   }
 
   /** What is new since a position; all where there is none, or where that is not known. Undefined if nothing is new. */
