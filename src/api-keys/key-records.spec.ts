@@ -28,10 +28,10 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('keeps the newer record when an older one comes later, from a secondary for one', async () => {
+it('tells the newer record when an older one comes later, from a secondary for one', async () => {
   find.mockResolvedValueOnce(found('newer', 0)).mockResolvedValueOnce(found('older', -1_000));
   await records.read('id');
-  await records.read('id');
+  expect((await records.read('id')).record?.name).toBe('newer');
   expect(records.recall('id')?.record?.name).toBe('newer');
 });
 

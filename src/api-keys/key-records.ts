@@ -99,7 +99,8 @@ export class KeyRecords implements ChangeListener {
     const { record, readAt } = found;
     const earlier = this.known.peek(id);
     if (record && !isDeepStrictEqual(earlier?.record, record)) this.warnOfFaults(record);
-    if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return found;
+    // A secondary may lack what the primary had when memory asked it: a new key, for one.
+    if (earlier && earlier.readAt.monotonicMs > readAt.monotonicMs) return earlier;
     if (!record) this.known.delete(id);
     (record ? this.known : this.absent).set(id, found);
     return found;

@@ -114,3 +114,19 @@ it.each([
     expect(end).toHaveBeenCalledTimes(ended);
   },
 );
+
+it('a caller is not told why a load failed that another began: its own may succeed', async () => {
+  const load = jest.fn<ScopeLoader['load']>(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    throw new Problem('overloaded', 'Too much.');
+  });
+  const watched = { missing: [], expire: () => undefined };
+  const loader = new WatchLoader({ load } as never, watched as unknown as WatchedScopes);
+
+  const other = loader.load(['eventId:large', 'eventId:e']).catch((error: Problem) => error.code);
+  const own = loader.load(['eventId:e']);
+  await jest.advanceTimersByTimeAsync(100);
+  expect(await other).toBe('overloaded');
+  expect(await own).toEqual(new Map([['eventId:e', undefined]]));
+  loader.onApplicationShutdown();
+});

@@ -36,14 +36,18 @@ export class WatchLoader implements OnApplicationShutdown {
 
   /**
    * Loads those that are not being loaded, and waits for all.
-   * @returns what became of each scope
+   * @returns what became of each scope; undefined where a load that others began has failed, perhaps for what else they
+   * asked for: it can be loaded anew
    * @throws Problem when MongoDB can't answer (in time)
    */
   async load(scopes: readonly Scope[]) {
-    this.begin(scopes.filter((scope) => !this.loads.has(scope)));
-    const loaded = scopes.map(
-      async (scope) => [scope, (await this.loads.get(scope))?.get(scope)] as const,
-    );
+    const own = scopes.filter((scope) => !this.loads.has(scope));
+    this.begin(own);
+    const loaded = scopes.map(async (scope) => {
+      const load = this.loads.get(scope);
+      const settled = own.includes(scope) ? load : load?.catch(() => undefined);
+      return [scope, (await settled)?.get(scope)] as const;
+    });
     return new Map(await Promise.all(loaded));
   }
 
