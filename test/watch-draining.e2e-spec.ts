@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { MongoClient } from 'mongodb';
+import { MongoClient, Timestamp } from 'mongodb';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { writeCursor } from '../src/markets/watch/cursor.js';
 import { MARKET_INDEXES } from './market-indexes.js';
 import { testDatabaseUri } from './mongo.js';
+import { readAnswers } from './raw-http.js';
 import { startProcess, type ServerProcess } from './services.js';
 import { StreamClient } from './watch-client.js';
 
@@ -32,6 +34,17 @@ it('at the signal each stream is told, and callers come back one after the other
   const idle = connect(server.port, '127.0.0.1');
   idle.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
   await once(idle, 'data');
+  // Requests of one connection, of which the first is waited for.
+  const position = new Timestamp({ t: 2 ** 32 - 1, i: 1 });
+  const since = writeCursor({ position, watchHash: '0'.repeat(16) });
+  const asked = [`changes?eventId=e&since=${since}`, 'market/provider/e', 'market/fixture/e'];
+  const pipelined = connect(server.port, '127.0.0.1');
+  for (const path of asked)
+    pipelined.write(
+      `GET /v1/markets/${path} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${server.key}\r\n\r\n`,
+    );
+  const answered = readAnswers(pipelined, { answers: asked.length });
+  await fetch(`${server.url}/health/live`);
   const signalledAt = performance.now();
   server.kill('SIGTERM');
   const ends = await Promise.all(streams.map((stream) => stream.named('end')));
@@ -46,6 +59,7 @@ it('at the signal each stream is told, and callers come back one after the other
   expect(live?.headers.get('connection')).toBe('close');
   // And whoever sends requests here is to send them elsewhere.
   expect(ready?.status).toBe(503);
+  expect((await answered).map(({ status }) => status)).toEqual([503, 200, 200]);
   await Promise.all(streams.map((stream) => stream.over()));
   expect(streams.map(({ names }) => names.at(-1))).toEqual(streams.map(() => 'end'));
 

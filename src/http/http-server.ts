@@ -22,7 +22,7 @@ const SWAGGER_FILE = /^(?:swagger-ui(?:-bundle|-standalone-preset)?\.(?:js|css)|
 
 /** Express for Nest, on HTTP servers with a bounded queue, which cut off clients that do not read. */
 export class HttpServerAdapter extends ExpressAdapter {
-  /** Set to false when shutting down: every answer then closes its connection, those under way included. */
+  /** Set to false when shutting down: each answer then closes its connection, unless requests wait on it for theirs. */
   keepsConnections = true;
 
   readonly incoming: IncomingRequests;
@@ -36,7 +36,9 @@ export class HttpServerAdapter extends ExpressAdapter {
     app.enable('case sensitive routing');
     super(app);
     this.messages = messageClasses(app, (response) => {
-      if (!this.keepsConnections) response.shouldKeepAlive = false;
+      const { socket } = response.req;
+      if (!this.keepsConnections && !this.incoming.pipelined.isWaiting(socket))
+        response.shouldKeepAlive = false;
       this.incoming.admission.release(response);
     });
     this.incoming = new IncomingRequests(app, httpOptions);

@@ -33,7 +33,7 @@ export interface HttpOptions {
 
 /** Serves probes at once, and other requests as admission lets them: of one connection one after the other. */
 export class IncomingRequests {
-  private readonly pipelined = new PipelinedRequests(this.options.limits.pipelined);
+  readonly pipelined = new PipelinedRequests(this.options.limits.pipelined);
   readonly admission = new Admission(
     this.options.limits,
     (request, response) => this.begin(request, response),

@@ -34,6 +34,11 @@ export class PipelinedRequests {
     this.change(request.socket, -1, -bytesOf(request));
   }
 
+  /** Whether any request waits on a connection. */
+  isWaiting(socket: HttpSocket): boolean {
+    return (this.waiting.get(socket)?.count ?? 0) > 0;
+  }
+
   private entryOf(socket: HttpSocket) {
     const known = this.waiting.get(socket);
     if (known) return known;
