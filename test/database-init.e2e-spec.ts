@@ -8,7 +8,8 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { Binary, Long, MongoClient, type Db } from 'mongodb';
+import { Binary, Long, MongoClient, MongoServerError, type Db } from 'mongodb';
+import { createConnection, type Connection } from 'mongoose';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,7 +18,7 @@ import { missingIndexes } from '../src/database/indexes.js';
 import { collectionOptions, initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted-indexes.js';
 import { idText } from '../src/markets/id-text.js';
-import { FILTERED_FIELDS } from '../src/markets/market.schema.js';
+import { FILTERED_FIELDS, Market, MarketSchema } from '../src/markets/market.schema.js';
 import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
@@ -391,3 +392,30 @@ async function isIndexed(): Promise<boolean> {
   const wanted = wantedMarketIndexes(service).length;
   return (await db.collection('markets').indexes()).length === wanted + 1;
 }
+
+it('makes no collection without images because of an election: they may not be turned on later', async () => {
+  const asked: unknown[] = [];
+  const createCollection = async (name: string, options?: object) => {
+    asked.push([name, options !== undefined]);
+    throw new MongoServerError({ message: 'stepped down', code: 189 });
+  };
+  const unmade = {
+    listCollections: () => ({ toArray: async () => [] }),
+    command: async () => ({ setName: 'rs' }),
+    createCollection,
+  };
+  const connection = { db: unmade, models: {} } as unknown as Connection;
+  const [made] = await initDatabase(connection);
+  expect([asked[0], made?.isPassing]).toEqual([['markets', true], true]);
+  expect(asked.filter((each) => String(each) === 'markets,false')).toEqual([]);
+});
+
+it('warns of no index that is hidden from its user', async () => {
+  const refusal = new MongoServerError({ message: 'not authorized', code: 13 });
+  const connection = createConnection();
+  connection.model(Market.name, MarketSchema);
+  Object.assign(connection, {
+    db: { runCursorCommand: () => ({ toArray: () => Promise.reject(refusal) }) },
+  });
+  expect(await missingIndexes(connection)).toEqual([]);
+});

@@ -263,6 +263,13 @@ describe('a request that costs more than one', () => {
     });
   });
 
+  it('takes as much for a stream, whatever it is asked for besides', async () => {
+    const path = `${changesOf(20).replace('changes', 'stream')}&conflateMs=1`;
+    const answer = await ask(await newKey(3), path);
+    await answer.body?.cancel();
+    expect((await limitOf(answer)).limit).toBe('"default";r=1;t=60');
+  });
+
   it('takes all that is left from a key whose whole limit is below it', async () => {
     const key = await newKey(3);
     await ask(key);
@@ -337,6 +344,24 @@ describe('refused keys from one address', () => {
     expect(commands).toEqual([]);
     const { text } = await strict.getOpen('/metrics').expect(200);
     expect(text).toContain('rate_limited_requests_total{limit="address"} 2\n');
+  });
+
+  it('are counted as those of an address, though some have ended whose callers are known', async () => {
+    const ended = await newKey(0);
+    await strict.keys.revoke(keyIdOf(ended) ?? '');
+    await useUp();
+    const refused = async (by: string) => {
+      const { text } = await strict.getOpen('/metrics').expect(200);
+      return Number(text.match(`rate_limited_requests_total{limit="${by}"} (\\d+)`)?.[1]);
+    };
+    const [ofKeys, ofAddresses] = [await refused('key'), await refused('address')];
+    // Once its record has been read in the background.
+    for (let count = 0; count < 4; count += 1) {
+      expect((await askStrict(ended)).status).toBe(429);
+      await delay(300);
+    }
+    await until(async () => (await refused('address')) === ofAddresses + 4);
+    expect(await refused('key')).toBe(ofKeys);
   });
 
   it('do not stop a good key that was seen before, lately or not', async () => {

@@ -784,6 +784,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       ['*', 'br'],
       ['GZIP', 'gzip'],
       ['identity', undefined],
+      ['identity, gzip;q=0.5', undefined],
       ['deflate', undefined],
       ['gzip;q=0', undefined],
       ['', undefined],

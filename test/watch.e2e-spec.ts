@@ -701,8 +701,11 @@ describe('a stream that is refused', () => {
     const { key } = await service.keys.create({ name: 'few', streams: 2 });
     const query = `eventId=${randomUUID()}`;
     const held = [await open(query, {}, key), await open(query, {}, key)];
+    const prepare = jest.spyOn(service.app.get(WatchPreparation), 'prepare');
     const refused = await open(query, {}, key);
     expect(refused.response.statusCode).toBe(429);
+    expect(prepare).not.toHaveBeenCalled();
+    prepare.mockRestore();
     expect(held.map(({ isOver }) => isOver)).toEqual([false, false]);
     held[0]?.close();
     await until(async () => (await open(query, {}, key)).response.statusCode === 200);

@@ -1,4 +1,5 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
+import type { Document } from 'mongodb';
 import { elapsedMs } from '../common/moment.js';
 import type { Database } from '../database/database.js';
 import { SECONDARY_AGE_MS } from '../database/read-after-time.js';
@@ -18,3 +19,11 @@ it.each([0, SECONDARY_AGE_MS])(
     expect(elapsedMs(readAt)).toBeLessThan(ageMs + 1_000);
   },
 );
+
+it('lets MongoDB close its cursor at once, so that no key waits for long reads', async () => {
+  const rows = jest.fn(async (_command: Document) => []);
+  const read = (_budgetMs: number, work: (from: object) => unknown) => work({ ageMs: 0, rows });
+  const reader = new KeyReader({ read } as unknown as Database);
+  await Promise.all(['a', 'b'].map((id) => reader.find(id)));
+  expect(rows.mock.calls[0]?.[0]['batchSize']).toBeGreaterThan(2);
+});

@@ -101,3 +101,10 @@ it('forgets all when the collection is another, as after a restore', async () =>
   records.committed({ clusterTime, changes: [{ kind: 'collectionReplaced' }] });
   expect(['id', 'absent'].map((id) => records.recall(id))).toEqual([undefined, undefined]);
 });
+
+it('hears of a read that fails while its key changes, which would end the process', () => {
+  find.mockReturnValue(new Promise(() => undefined));
+  const then = jest.spyOn(records.read('id'), 'then');
+  records.invalidate('id', undefined);
+  expect(then).toHaveBeenCalledWith(expect.any(Function), expect.any(Function));
+});

@@ -239,3 +239,14 @@ it('logs no refusal where MongoDB was too slow: nobody has to act', async () => 
   expect(logged).not.toHaveBeenCalled();
   logged.mockRestore();
 });
+
+it('asks nobody again once no server has been readable for a while', async () => {
+  const { reads, tell } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+  const read = jest.fn(async () => {
+    tell('Unknown', 'Unknown', 'Unknown');
+    await delay(DRIVER_OPTIONS.heartbeatFrequencyMS + 150);
+    throw new MongoServerError({ message: 'gone', code: 11_600 });
+  });
+  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
+  expect(read).toHaveBeenCalledTimes(1);
+});

@@ -136,6 +136,12 @@ it('reads on at the secondary that it began with, which alone has the cursor', a
   expect(await attempt.rows({ find: 'markets' })).toEqual(['row']);
 });
 
+it('reads on at the mongos that it began with, which alone has the cursor', async () => {
+  const { attempt, topology } = attemptOf();
+  jest.spyOn(topology, 'isSharded', 'get').mockReturnValue(true);
+  expect(await attempt.rows({ find: 'markets' })).toEqual(['row']);
+});
+
 it('reads in a transaction, whatever concerns the connection string has', async () => {
   const concerns = 'w=0&readConcernLevel=linearizable';
   const client = await MongoClient.connect(`${testDatabaseUri()}&${concerns}`);

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import type { Document } from 'mongodb';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
@@ -67,4 +68,24 @@ it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
   const feed = { status: { state: 'current', ageMs: 0 }, listeners } as unknown as ChangeFeed;
   const { newestChange } = new ReadinessService({} as Database, feed).state();
   expect(newestChange?.ageSeconds).toBe(0);
+});
+
+it('says that MongoDB answers again, though it was away altogether in between', async () => {
+  jest.useFakeTimers();
+  const said: unknown[] = [];
+  for (const level of ['log', 'warn'] as const)
+    jest.spyOn(Logger.prototype, level).mockImplementation((text) => void said.push(text));
+  const topology = { readable: true, hasAccess: true, summary: 'db' };
+  const read = jest.fn(() => Promise.reject(new Error('no answer')));
+  const database = { read, topology } as unknown as Database;
+  const readiness = new ReadinessService(database, {} as ChangeFeed);
+  for (const readable of [true, false, true]) {
+    topology.readable = readable;
+    await readiness.canRead();
+    jest.advanceTimersByTime(250);
+  }
+  read.mockResolvedValue(undefined as never);
+  await readiness.canRead();
+  jest.restoreAllMocks();
+  expect(said).toEqual(['MongoDB answers no reads: db', 'MongoDB answers reads again']);
 });

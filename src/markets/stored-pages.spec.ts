@@ -110,3 +110,13 @@ it('sees in a pass that one market took the place of another, though neither is 
     await client.close();
   }
 });
+
+it('has the pages of several look-ups in one reply, so that they need no slot of long reads', async () => {
+  const topology = { hasSnapshots: true, readAfterTime: new ReadAfterTime() };
+  const pages = new StoredPages({ topology } as unknown as Database);
+  const command = jest.fn(async (_asked: Document) => ({ cursor: {} }));
+  const attempt = { isOfPrimary: true, command, restOf: async () => [] };
+  await pages.read([LOOKUP, LOOKUP, LOOKUP], attempt as unknown as ReadAttempt);
+  // A hundred markets and a total of each.
+  expect(command.mock.calls[0]?.[0]['cursor'].batchSize).toBeGreaterThan(3 * 101);
+});

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Timestamp } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../change-feed/change-feed.js';
 import type { ChangeListener } from '../change-feed/change.js';
 import type { MarketCache } from '../markets/cache/market-cache.js';
@@ -39,4 +40,10 @@ it('tells the times of the change feed in seconds', async () => {
   const text = String(await metrics.text());
   for (const figure of ['lag_seconds 2.5', 'age_seconds 1.5', 'majority_lag_seconds 3.5', 'up 1'])
     expect(text).toContain(`change_feed_${figure}\n`);
+});
+
+it('waits for a figure that has to be asked for', async () => {
+  const metrics = new Metrics(0);
+  metrics.gauges({ asked: ['A figure of somebody else.', () => delay(20, 7)] });
+  expect(String(await metrics.text())).toContain('\nasked 7\n');
 });

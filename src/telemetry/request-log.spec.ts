@@ -16,6 +16,7 @@ it('warns of an outage though it has just warned of too much to do, and the othe
   for (const problems of [
     [overloaded(), outage],
     [outage, overloaded()],
+    [outage, new Problem('database_timeout', 'MongoDB is too slow.')],
   ]) {
     const log = newLog();
     for (const problem of problems) log.refused('an id', problem);
@@ -25,6 +26,8 @@ it('warns of an outage though it has just warned of too much to do, and the othe
     'database_unavailable',
     'database_unavailable',
     'overloaded',
+    'database_unavailable',
+    'database_timeout',
   ]);
 });
 

@@ -63,3 +63,21 @@ it('keeps no scope after a break of the feed, though it has kept one of the same
   expect(loaded.map(({ unfit }) => unfit)).toEqual([undefined, 'outdated']);
   expect(keep).toHaveBeenCalledTimes(1);
 });
+
+it('lets others have a turn between two scopes, each of which may be large', async () => {
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const keptAt: number[] = [];
+  const cursor = { id: 0, firstBatch: [], atClusterTime: position };
+  await load(
+    ['eventId:a', 'eventId:b', 'eventId:c'],
+    () => ({ cursor }),
+    () => void keptAt.push(turns),
+  );
+  clearImmediate(timer);
+  expect(new Set(keptAt).size).toBe(3);
+});

@@ -1,6 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { aRecord, ndjson } from '../../../test/imports.js';
 import { MarketImport } from './market-import.js';
@@ -52,4 +53,17 @@ it('says so when MongoDB leaves a write without an answer, as while a majority l
     jest.useRealTimers();
   }
   expect(said).toEqual([expect.stringMatching(/^Waiting for MongoDB, which .* majority/)]);
+});
+
+it('goes on only when all that MongoDB has refused is told', async () => {
+  const told: string[] = [];
+  const refused = [{ entry: { file: 'f', line: 1 }, reason: 'not that' }];
+  await importOne(
+    async () => ({ ...written, refused }),
+    async (message) => {
+      await delay(50);
+      told.push(message);
+    },
+  );
+  expect(told).toEqual(['f:1: not that']);
 });

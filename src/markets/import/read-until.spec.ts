@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
 import { Readable } from 'node:stream';
 import { readUntil } from './read-until.js';
 
@@ -14,4 +15,5 @@ it('gives what has arrived by the time of the signal, and no more', async () => 
   }
   expect(given).toEqual(['one', 'two']);
   expect(stream.destroyed).toBe(true);
+  expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
 });

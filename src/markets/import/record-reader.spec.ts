@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { collectGarbage } from '../../../test/collect-garbage.js';
 import { parseRecord, readRecords } from './record-reader.js';
-import { InputFault, DOCUMENT_BYTES_MAX } from './raw-record.js';
+import { Gatherer, InputFault, DOCUMENT_BYTES_MAX } from './raw-record.js';
 
 interface Reading {
   /** `line: text` of each record. */
@@ -180,4 +181,15 @@ describe('parseRecord', () => {
       /^is not valid JSON: [^\p{Cc}]+$/u,
     );
   });
+});
+
+it('holds nothing of a record that is too long, however much of it comes', () => {
+  const gatherer = new Gatherer();
+  collectGarbage();
+  const before = process.memoryUsage().arrayBuffers;
+  for (let size = 0; size <= 2 * DOCUMENT_BYTES_MAX; size += 65_536)
+    gatherer.add(Buffer.alloc(65_536));
+  collectGarbage();
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(DOCUMENT_BYTES_MAX / 2);
+  expect(gatherer.take()).toBeUndefined();
 });

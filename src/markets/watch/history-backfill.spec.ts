@@ -17,6 +17,8 @@ let history: ChangeHistory;
 let backfill: HistoryBackfill;
 /** Whether MongoDB was asked while the feed could not reach it. */
 let hasAskedInVain: boolean;
+/** What each reading of the log reduces its events to. */
+let shapes: Document[];
 /** Called when a reading of the log is over. */
 let read: () => void;
 /** A reading of the log from before this second takes longer than anybody waits. */
@@ -27,12 +29,14 @@ beforeEach(() => {
   read = () => undefined;
   hasAskedInVain = false;
   silentBefore = 0;
+  shapes = [];
   const own = { ageMs: 0 };
   feed = own;
   const session = { endSession: async () => read() };
   const db = {
     client: { startSession: () => session },
-    command: async ({ pipeline: [first] }: Document) => {
+    command: async ({ pipeline: [first, , shape] }: Document) => {
+      shapes.push(shape);
       hasAskedInVain ||= own.ageMs === Infinity;
       if (first.$changeStream.startAtOperationTime.lessThan(at(silentBefore))) await never;
       return { cursor: { id: 0, firstBatch: [], postBatchResumeToken: LOG_END } };
@@ -109,4 +113,17 @@ it('lets few requests wait for a past that takes long to read: other requests ne
   expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
   await delay(2_000);
   expect(await wait()).toBe(false);
+});
+
+it('has only the ids of each market sent: ten minutes of whole markets may be gigabytes', async () => {
+  begin(at(1_000));
+  await Promise.all(backfill.steps);
+  const ofMarkets = shapes.map((shape) =>
+    Object.keys(shape['$project']).filter((path) => path.startsWith('full')),
+  );
+  const ids = ['fullDocument', 'fullDocumentBeforeChange'].flatMap((image) => [
+    `${image}.eventId`,
+    `${image}.fixtureId`,
+  ]);
+  expect(ofMarkets.map((paths) => paths.toSorted())).toEqual(shapes.map(() => ids));
 });

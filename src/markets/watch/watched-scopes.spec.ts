@@ -3,6 +3,7 @@ import { Timestamp } from 'mongodb';
 import { collectGarbage } from '../../../test/collect-garbage.js';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Config } from '../../config.js';
+import type { CachedMarket } from '../cache/cached-market.js';
 import { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { LiveScopes } from '../cache/live-scopes.js';
@@ -132,4 +133,17 @@ it('weighs nothing any more of what it has dropped, answers or not', () => {
   const kept = ['a', 'b'].map(keep);
   watched.expire(0);
   expect(watched.bytes).toBe(kept.reduce((sum, { bytes }) => sum + bytes, 0));
+});
+
+it('lets a key that has half of the room watch nothing new, though beside something that it has', () => {
+  const { watched } = nothingWatched({ watchMaxMb: 1 });
+  const held = new Watch(['eventId:a'], {});
+  const both = new Watch(['eventId:a', 'eventId:b'], {});
+  watched.lease(both.scopes);
+  for (const key of both.scopes) {
+    const market = { key: '2m', bytes: 300 * 1024 } as CachedMarket;
+    watched.keep(new CachedScope(key, position, [market]));
+  }
+  const isFair = (watch: Watch) => watched.isFair(watch, () => [held]);
+  expect([held, both].map(isFair)).toEqual([true, false]);
 });
