@@ -192,6 +192,6 @@ it('holds nothing of a record that is too long, however much of it comes', async
   });
   await setImmediate();
   collectGarbage();
-  expect(parts.map((part) => part.deref())).toEqual(parts.map(() => undefined));
+  expect(parts.filter((part) => part.deref())).toHaveLength(0);
   expect(gatherer.take()).toBeUndefined();
 });
