@@ -22,7 +22,7 @@ const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof
 
 /** Documents the problems that a route can answer with, those of every route among them: one response a status. */
 export function ApiProblems(...more: ProblemCode[]): MethodDecorator {
-  const codes: ProblemCode[] = ['invalid_request', 'method_not_allowed', ...more];
+  const codes: ProblemCode[] = ['invalid_request', 'method_not_allowed', ...more, 'overloaded'];
   const byStatus = groupBy(codes, (code) => PROBLEMS[code].status);
   return applyDecorators(
     ApiExtraModels(ProblemBody),
@@ -54,7 +54,6 @@ export function ApiKeyed(...more: ProblemCode[]): MethodDecorator {
       'rate_limited',
       'internal_error',
       'database_unavailable',
-      'overloaded',
       'database_timeout',
       ...more,
     ),

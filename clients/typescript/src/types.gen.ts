@@ -287,6 +287,10 @@ export type ScrapeErrors = {
      * `internal_error`: Internal error
      */
     500: ProblemBody;
+    /**
+     * `overloaded`: Overloaded
+     */
+    503: ProblemBody;
 };
 
 export type ScrapeError = ScrapeErrors[keyof ScrapeErrors];
@@ -684,7 +688,7 @@ export type StreamChangesErrors = {
      */
     500: ProblemBody;
     /**
-     * `database_unavailable`: Database unavailable; `overloaded`: Overloaded; `changes_unavailable`: Changes unavailable
+     * `database_unavailable`: Database unavailable; `changes_unavailable`: Changes unavailable; `overloaded`: Overloaded
      */
     503: ProblemBody;
     /**
@@ -736,6 +740,10 @@ export type LiveErrors = {
      * `invalid_request`: The request line and headers exceed 16 KiB.
      */
     431: ProblemBody;
+    /**
+     * `overloaded`: Overloaded
+     */
+    503: ProblemBody;
 };
 
 export type LiveError = LiveErrors[keyof LiveErrors];
@@ -782,7 +790,7 @@ export type ReadyErrors = {
      */
     431: ProblemBody;
     /**
-     * `database_unavailable`: Database unavailable
+     * `database_unavailable`: Database unavailable; `overloaded`: Overloaded
      */
     503: ProblemBody;
 };
