@@ -12,7 +12,7 @@ import { tooMuchData } from './watch-problems.js';
 import type { Watch } from './watch.js';
 import { WatchedScopes } from './watched-scopes.js';
 
-/** A longer event is written piece by piece: to copy it together costs more than the writes, and takes memory. */
+/** Longer events are left in pieces, which streams share: when all are reset, a copy for each would fill memory. */
 const COPY_BYTES_MAX = 16 * 1024;
 
 /** Makes groups of what is new in the watched scopes. Streams that watch the same share their events. */
@@ -53,8 +53,8 @@ export class WatchGroups {
   }
 
   /**
-   * The event with what is new since a position, or with all where there is none; undefined when nothing is new. A large
-   * one is left in pieces, which streams share: after a reset of all, a copy for each watch would fill memory.
+   * The event with what is new since a position, or with all where there is none, piece by piece; undefined when nothing
+   * is new.
    */
   event(watch: Watch, since: Timestamp | undefined): readonly Buffer[] | undefined {
     const { position } = this.feed;
@@ -64,10 +64,12 @@ export class WatchGroups {
     const key = `${watch.orderedHash} ${since?.toBigInt()}`;
     if (this.events.has(key)) return this.events.get(key);
     const groups = this.groups(watch, since);
-    const pieces = streamEvents.changes(groups, watch.cursorAt(position));
-    const event = lengthOf(pieces) <= COPY_BYTES_MAX ? [Buffer.concat(pieces)] : pieces;
-    this.events.set(key, groups.length > 0 ? event : undefined);
-    return this.events.get(key);
+    const event =
+      groups.length > 0
+        ? joinedIfShort(streamEvents.changes(groups, watch.cursorAt(position)))
+        : undefined;
+    this.events.set(key, event);
+    return event;
   }
 
   /** What is new since a position; all where there is none, or where that is not known. Undefined if nothing is new. */
@@ -95,4 +97,8 @@ export class WatchGroups {
       ? groupOf(scope.key, changed, [...removed])
       : undefined;
   }
+}
+
+function joinedIfShort(pieces: readonly Buffer[]): readonly Buffer[] {
+  return lengthOf(pieces) <= COPY_BYTES_MAX ? [Buffer.concat(pieces)] : pieces;
 }
