@@ -11,6 +11,17 @@ describe('FeedProgress', () => {
     expect(new FeedProgress().ageMs(at(1_000))).toBe(Infinity);
   });
 
+  it('has been behind, where it never was complete, since it was first asked', () => {
+    const progress = new FeedProgress();
+    expect(progress.behindMs(at(1_000))).toBe(0);
+    progress.mark(written(7), at(700));
+    progress.mark(written(8), at(900));
+    progress.reached(written(6), written(6));
+    expect(progress.behindMs(at(1_000))).toBe(300);
+    progress.reached(written(8), written(8));
+    expect(progress.behindMs(at(1_000))).toBe(100);
+  });
+
   it('is as old as the question to which the server had nothing new', () => {
     const progress = new FeedProgress();
     progress.mark(written(7), at(900));

@@ -68,6 +68,12 @@ export class FeedProgress {
     return this.provenAt ? elapsedMs(this.provenAt, now) : Infinity;
   }
 
+  /** For how long it has not been complete; where it never was, since it began to be asked. Milliseconds. */
+  behindMs(now = momentNow()): number {
+    const since = this.provenAt ?? this.marks[0]?.at;
+    return since ? elapsedMs(since, now) : 0;
+  }
+
   /**
    * When the primary was last asked, a majority of the members had lacked some of its writes for at least so long; 0 if
    * none. Milliseconds.

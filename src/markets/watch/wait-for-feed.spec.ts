@@ -8,6 +8,7 @@ const position = new Timestamp({ t: 1, i: 1 });
 const blind = {
   isCurrent: false,
   status: { state: 'blind' },
+  progress: { behindMs: () => 0 },
   position: undefined,
   isBehind(this: ChangeFeed, after: Timestamp) {
     return ChangeFeed.prototype.isBehind.call(this, after);
@@ -89,7 +90,8 @@ it.each(['backlog', 'majority_lags'])(
     const late = {
       ...begun,
       isCurrent: false,
-      status: { state: 'late', lateBecause, ageMs: 5_000 },
+      status: { state: 'late', lateBecause },
+      progress: { behindMs: () => 5_000 },
     };
     const since = performance.now();
     const question = { waitMs: 1_800, needsFeed: true };

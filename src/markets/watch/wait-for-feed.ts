@@ -23,7 +23,7 @@ const NEEDED_MAX_MS = 1_000;
  * @throws Problem when it has not reached the position in time
  */
 export async function waitForFeed(
-  feed: Pick<ChangeFeed, 'isBehind' | 'isCurrent' | 'isStarting' | 'status'>,
+  feed: Pick<ChangeFeed, 'isBehind' | 'isCurrent' | 'isStarting' | 'progress' | 'status'>,
   position: Timestamp | undefined,
   question: Pick<WatchQuestion, 'waitMs' | 'needsFeed'>,
 ): Promise<Problem | undefined> {
@@ -44,7 +44,7 @@ export async function waitForFeed(
     const longestMs = isNeeded ? NEEDED_MAX_MS : LATE_MAX_MS;
     // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
     // One that has been late for so long already is not waited for: each request that waits takes a place in flight.
-    const isLongLate = !isStarting && status.ageMs > FRESH_FOR_MS + longestMs;
+    const isLongLate = feed.progress.behindMs() > FRESH_FOR_MS + longestMs;
     const isTooLong = (isLongLate || now - startedAt > longestMs) && (isStarting || !isBehind);
     if (isTimeUp || isTooLong) return changesUnavailable('notCurrent');
     await delay(CHECK_EVERY_MS);
