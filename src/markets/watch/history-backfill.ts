@@ -7,10 +7,10 @@ import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
-import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
 import { SCOPE_FIELDS } from '../scope.js';
+import { FewWaits } from './few-waits.js';
 import type { WatchQuestion } from './watch-question.js';
 
 /** The history is filled so far back, step by step: clients that reconnect have missed seconds, not minutes. */
@@ -20,9 +20,6 @@ const FEED_POLL_MS = 50;
 
 /** How long after the feed has begun any number of requests may wait for the past. Milliseconds. */
 const ALL_WAIT_MS = 500;
-
-/** How many may wait for it later: the other places in flight are for requests that need no past. */
-const WAITING_MAX = HTTP_LIMITS.inFlight / 2;
 
 /** Only these parts of an event are sent: its kind, its time, and the market's scopes before and after it. */
 const PARTS = ['operationType', 'clusterTime', 'ns', 'to', 'documentKey'];
@@ -39,7 +36,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   private generation = 0;
   private closed = false;
   private begunAt = -Infinity;
-  private waiting = 0;
+  private readonly waits = new FewWaits();
   /** For each step: settled when so much of the past is known, or never will be. */
   steps: readonly Promise<void>[] = [];
 
@@ -70,23 +67,22 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
     if (!since || waitMs < 0) return;
     const { generation } = this;
     const mayAllWait = performance.now() - this.begunAt < ALL_WAIT_MS;
-    if (!mayAllWait && this.waiting >= WAITING_MAX) return;
-    this.waiting += 1;
-    const tooLate = delay(waitMs, undefined, { ref: false });
-    try {
-      for (const filled of this.steps) {
-        if (this.isKnownSince(since)) break;
-        await Promise.race([filled, tooLate]);
-      }
-    } finally {
-      this.waiting -= 1;
-    }
+    if (!mayAllWait && this.waits.isFull) return;
+    await this.waits.count(this.waitForSteps(since, waitMs));
     if (generation !== this.generation) await this.waitUntilKnown(question);
   }
 
   onApplicationShutdown(): void {
     this.closed = true;
     this.generation += 1;
+  }
+
+  private async waitForSteps(since: Timestamp, waitMs: number): Promise<void> {
+    const tooLate = delay(waitMs, undefined, { ref: false });
+    for (const filled of this.steps) {
+      if (this.isKnownSince(since)) break;
+      await Promise.race([filled, tooLate]);
+    }
   }
 
   private isKnownSince(position: Timestamp): boolean {

@@ -3,8 +3,8 @@ import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { laterOf } from '../../change-feed/cluster-time.js';
 import { within } from '../../common/within.js';
 import { databaseTimeout } from '../../database/read-errors.js';
-import { HTTP_LIMITS } from '../../http/http-limits.js';
 import { overloaded, type Problem } from '../../http/problem.js';
+import { FewWaits } from './few-waits.js';
 import { HistoryBackfill } from './history-backfill.js';
 import { waitForFeed } from './wait-for-feed.js';
 import { WatchLoader } from './watch-loader.js';
@@ -18,13 +18,10 @@ const LOADS_MAX = 3;
 /** How many scopes one command loads. They stay: a client whose time is too short for all gets further next time. */
 const SCOPES_PER_LOAD = 10;
 
-/** How many requests may wait for a position ahead of a current feed: the other places in flight are for the rest. */
-const AHEAD_MAX = HTTP_LIMITS.inFlight / 2;
-
 /** Prepares what an answer and a stream need: all of the watch is in memory, and what the caller missed is known. */
 @Injectable()
 export class WatchPreparation {
-  private ahead = 0;
+  private readonly waitsAhead = new FewWaits();
 
   constructor(
     private readonly feed: ChangeFeed,
@@ -47,14 +44,9 @@ export class WatchPreparation {
   private async waitUntilTold(question: WatchQuestion): Promise<Problem | undefined> {
     const { afterClusterTime } = question;
     const isAhead = afterClusterTime && this.feed.isCurrent && this.feed.isBehind(afterClusterTime);
-    if (isAhead && this.ahead >= AHEAD_MAX) throw replicaBehind();
-    const count = isAhead ? 1 : 0;
-    this.ahead += count;
-    try {
-      return await waitForFeed(this.feed, afterClusterTime, question);
-    } finally {
-      this.ahead -= count;
-    }
+    if (isAhead && this.waitsAhead.isFull) throw replicaBehind();
+    const told = waitForFeed(this.feed, afterClusterTime, question);
+    return isAhead ? this.waitsAhead.count(told) : told;
   }
 
   private async load(question: WatchQuestion): Promise<Problem | undefined> {
