@@ -13,9 +13,8 @@ const READY_WITHIN_MS = 500;
 export class RedisConnection {
   private readonly logger = new Logger('RequestCounter');
   private readonly redis: Redis;
-  isAway = false;
   private connectedAt = Infinity;
-  /** The code of the error that the log has told last. */
+  /** Why Redis is away, as the log has told last: the code of an error. Undefined while Redis is there. */
   private told: string | undefined;
   /** Whether the connection is being closed for answering too slowly. */
   private isLeaving = false;
@@ -45,6 +44,10 @@ export class RedisConnection {
     });
     this.redis.on('connect', () => (this.connectedAt = performance.now()));
     this.redis.on('close', () => (this.isLeaving = false));
+  }
+
+  get isAway(): boolean {
+    return this.told !== undefined;
   }
 
   /** Resolves when Redis is there, or has not come in time: the client goes on trying. */
@@ -88,14 +91,12 @@ export class RedisConnection {
 
   /** @param failure of the newest try, if it failed */
   private note(failure?: Error): void {
-    const isAway = failure !== undefined;
     // Redis may be noted as away, by a timeout for one, before it answers with an error: that error is told, too.
     const code = failure?.message.split(' ')[0];
     const isNews = failure?.name === 'ReplyError' && code !== this.told;
-    if (isAway === this.isAway && !isNews) return;
-    this.isAway = isAway;
+    if ((code !== undefined) === this.isAway && !isNews) return;
     this.told = code;
-    if (!isAway) return this.logger.log('Redis is back: requests are counted together again');
+    if (!failure) return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
     const text = `Redis is away, each process counts requests for itself: ${failure.message}`;
     this.logger.warn(text);
