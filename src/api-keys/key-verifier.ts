@@ -41,16 +41,12 @@ export class KeyVerifier {
 
   /**
    * Checks a key, without MongoDB if memory can tell. For a limited client MongoDB is asked only if the key was good
-   * when last seen; any other key is `unchecked`, and read in the background, so that memory knows it soon.
+   * when last seen; any other key counts as unknown, and is read in the background, so that memory knows it soon.
    * @param socket the connection that brought it
    * @param isLimited whether the client has sent too many bad keys
    * @throws Problem when MongoDB can't tell
    */
-  async check(
-    text: string,
-    socket?: KeyedSocket,
-    isLimited = false,
-  ): Promise<Verdict | 'unchecked'> {
+  async check(text: string, socket?: KeyedSocket, isLimited = false): Promise<Verdict> {
     const key = this.parse(text, socket);
     if (!key) return 'malformed';
     const known = this.records.recall(key.id);
@@ -58,7 +54,7 @@ export class KeyVerifier {
     if (verdict !== undefined) return verdict;
     if (isLimited && !(known && typeof judge(known, key) === 'object')) {
       this.records.readLater(key.id);
-      return 'unchecked';
+      return 'unknown';
     }
     return judge(await this.records.read(key.id), key);
   }
