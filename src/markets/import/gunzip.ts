@@ -1,9 +1,8 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, type ZlibOptions } from 'node:zlib';
-import type { Chunks } from './chunks.js';
 import { InputFault } from './raw-record.js';
-import { readUntil } from './read-until.js';
+import { readUntil, type Chunks } from './read-until.js';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 

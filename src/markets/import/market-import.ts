@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { tellIfSlow } from '../../common/tell-if-slow.js';
 import { messageOf, printable } from '../../common/text.js';
 import { RecordBatches, type ImportEntry } from './record-batches.js';
-import type { Chunks } from './chunks.js';
 import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
 import type { BatchTally, MarketWriter } from './market-writer.js';
@@ -10,7 +9,7 @@ import { checkRecord, type Fault } from './market-record.js';
 import type { ImportProgress } from './import-progress.js';
 import { parseRecord, readRecords } from './record-reader.js';
 import { InputFault, type RawRecord } from './raw-record.js';
-import { readUntil } from './read-until.js';
+import { readUntil, type Chunks } from './read-until.js';
 import type { Place, RejectLog } from './reject-log.js';
 import { isTooLarge } from './stored-markets.js';
 

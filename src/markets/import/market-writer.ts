@@ -23,10 +23,6 @@ export class BatchTally {
     this.counts.updated += updated + earlier;
     this.counts.unchanged += records - inserted - updated - earlier;
   }
-
-  refuse({ entries }: MarketWrite, reason: string): void {
-    for (const entry of entries) this.refused.push({ entry, reason });
-  }
 }
 
 /** Brings batches of records into the collection: new markets in, changed ones changed, the others left alone. */
@@ -64,8 +60,9 @@ export class MarketWriter {
     }
     // Somebody else may have inserted what is refused here.
     await this.send(missing, insertOf, tally, (market) => known.push(market));
-    await this.send(known, upsertOf, tally, (market, reason) => {
-      tally.refuse(market, `MongoDB refuses it: ${printable(reason)}`);
+    await this.send(known, upsertOf, tally, ({ entries }, message) => {
+      const reason = `MongoDB refuses it: ${printable(message)}`;
+      tally.refused.push(...entries.map((entry) => ({ entry, reason })));
     });
     return tally;
   }
@@ -75,7 +72,7 @@ export class MarketWriter {
     markets: readonly MarketWrite[],
     operationOf: (market: MarketPlan) => AnyBulkWriteOperation,
     tally: BatchTally,
-    refuse: (market: MarketWrite, reason: string) => void,
+    refuse: (market: MarketWrite, message: string) => void,
   ): Promise<void> {
     if (markets.length === 0) return;
     const result = await bulkWrite(this.markets, markets.map(operationOf));

@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream';
-import type { Chunks } from './chunks.js';
+
+/** The bytes of a file, piece by piece. */
+export type Chunks = AsyncGenerator<Buffer, void>;
 
 /**
  * The chunks of a stream until it ends or the signal is aborted, with what has arrived by then.

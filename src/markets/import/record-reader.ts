@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { messageOf, printable } from '../../common/text.js';
-import { readByHead, type Chunks } from './chunks.js';
 import { ARRAY_START, ElementSplitter } from './element-splitter.js';
 import { unpacked } from './gunzip.js';
 import { LineSplitter } from './line-splitter.js';
 import { InputFault, isSpace, LF, DOCUMENT_BYTES_MAX, type RawRecord } from './raw-record.js';
+import type { Chunks } from './read-until.js';
+
+/** The longest mark at the beginning of a file is the byte order mark of UTF-8; that of gzip has two bytes. */
+const HEAD_BYTES = 3;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
@@ -52,5 +55,24 @@ async function* withoutMark(head: Buffer, whole: Chunks): Chunks {
   for await (const chunk of whole) {
     yield chunk.subarray(skipped);
     skipped = 0;
+  }
+}
+
+/** What `read` makes of the input. It gets the first three bytes, or all if there are fewer, and the whole input. */
+async function* readByHead(chunks: Chunks, read: (head: Buffer, whole: Chunks) => Chunks): Chunks {
+  let head = Buffer.alloc(0);
+  async function* whole(): Chunks {
+    yield head;
+    yield* chunks;
+  }
+  try {
+    while (head.length < HEAD_BYTES) {
+      const next = await chunks.next();
+      if (next.done) break;
+      head = Buffer.concat([head, next.value]);
+    }
+    yield* read(head, whole());
+  } finally {
+    void chunks.return();
   }
 }
