@@ -1,7 +1,7 @@
+import { Schema, type SchemaOptions } from 'mongoose';
 import { MARKETS } from '../common/collections.js';
 import { SCOPE_FIELDS } from './scope.js';
-import { StoredField } from './stored-field.decorator.js';
-import { storedSchema } from './stored-schema.js';
+import { listFields, StoredField, type StoredFieldRule } from './stored-field.decorator.js';
 
 export const MARKET_MOMENTS = ['live', 'prelive'] as const;
 export type MarketMoment = (typeof MARKET_MOMENTS)[number];
@@ -78,6 +78,22 @@ export const MarketSchema = storedSchema(Market, {
   versionKey: false,
   timestamps: true,
 });
+
+/** Mongoose's schema of a class of stored fields. */
+function storedSchema<T extends object>(type: new () => T, options: SchemaOptions): Schema<T> {
+  const fields = listFields(type).filter(({ kind }) => kind !== 'objectId');
+  const definition = Object.fromEntries(fields.map((field) => [field.name, storage(field)]));
+  return new Schema<T>(definition, options as object);
+}
+
+function storage({ kind, of, optional, values }: StoredFieldRule) {
+  if (kind === 'list' && of) {
+    const element = storedSchema(of, { _id: false, versionKey: false });
+    return { type: [element], required: true };
+  }
+  const type = { price: Number, date: Date }[kind as string] ?? String;
+  return { type, required: !optional, ...(values && { enum: [...values] }) };
+}
 
 /** What makes two records the same market. */
 export const MARKET_IDENTITY = ['provider', 'eventId', 'marketId'] as const;
