@@ -10,8 +10,8 @@ const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** The same for all keys together, in memory. A key that has no answer on its way is not refused for it. */
 const UNSENT_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
-/** Shorter pages are not counted: they come by the thousand, and most are sent at once. */
-const PAGE_BYTES_MIN = 64 * 1024;
+/** Shorter answers are not counted: they come by the thousand, and most are sent at once. */
+const COUNTED_BYTES_MIN = 64 * 1024;
 
 /** Counts what is on its way to each key, so that callers do not fill memory with large answers that are not read. */
 @Injectable()
@@ -38,16 +38,12 @@ export class UnsentAnswers {
    * @throws Problem `overloaded` when answers that were made meanwhile have taken the room
    */
   add(request: KeyedRequest, response: Response, body: JsonBody): void {
+    if (body.length < COUNTED_BYTES_MIN) return;
     this.checkRoom(request);
     if (response.destroyed) return;
     const { id } = request.apiKey;
     this.change(id, body, 1);
     response.once('close', () => this.change(id, body, -1));
-  }
-
-  /** The same for a page. */
-  addPage(request: KeyedRequest, response: Response, page: JsonBody): void {
-    if (page.length >= PAGE_BYTES_MIN) this.add(request, response, page);
   }
 
   private change(key: string, { length, parts }: JsonBody, by: 1 | -1): void {
