@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { textHeader } from '../http/api-problems.decorator.js';
+import { header } from '../http/api-problems.decorator.js';
 import { EXAMPLE_REQUEST_ID } from '../http/problem-body.dto.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
@@ -8,20 +8,21 @@ type Answer = Extract<Operation['responses'][string], { description: string }>;
 /** Answers whose headers are documented to tell how far the key's limit is used up. */
 const COUNTED = ['200', '304', '400', '429'];
 
-const REQUEST_ID = {
-  ...textHeader(
-    "The request's own id if it is up to 64 letters, digits and `_.:-`, else a new one. It is in the log, too.",
-    EXAMPLE_REQUEST_ID,
-  ),
-  required: true,
-};
+const REQUEST_ID = header(
+  "The request's own id if it is up to 64 letters, digits and `_.:-`, else a new one. It is in the log, too.",
+  EXAMPLE_REQUEST_ID,
+);
 
+/** Not there where a key has no limit. */
 const RATE_LIMIT = {
-  'RateLimit-Policy': textHeader('Requests allowed per minute and key.', '"default";q=600;w=60'),
-  RateLimit: textHeader(
-    'What is left of them, and seconds until all are back.',
-    '"default";r=599;t=60',
-  ),
+  'RateLimit-Policy': {
+    ...header('Requests allowed per minute and key.', '"default";q=600;w=60'),
+    required: false,
+  },
+  RateLimit: {
+    ...header('What is left of them, and seconds until all are back.', '"default";r=599;t=60'),
+    required: false,
+  },
 };
 
 /** Adds the headers that every operation has. */

@@ -6,12 +6,6 @@ import { EXAMPLE_REQUEST_ID, ProblemBody } from './problem-body.dto.js';
 import { Problem, PROBLEM_MEDIA_TYPE, PROTOCOL_STATUSES, refusedByProtocol } from './problem.js';
 import { PROBLEMS, type ProblemCode } from './problem-codes.js';
 
-const header = (description: string) => ({
-  description,
-  required: true,
-  schema: { type: 'string' as const },
-});
-
 /** Headers that problems of a status carry beside those of every answer. */
 const HEADERS: Readonly<Record<number, Readonly<Record<string, ReturnType<typeof header>>>>> = {
   401: { 'WWW-Authenticate': header('How to authenticate.') },
@@ -74,9 +68,9 @@ function problemContent(problems: readonly Problem[]) {
   };
 }
 
-/** Documents a header of an answer. */
-export function textHeader(description: string, example: string) {
-  return { description, schema: { type: 'string' as const, example } };
+/** Documents a header that the answer always has. */
+export function header(description: string, example?: string) {
+  return { description, required: true, schema: { type: 'string' as const, example } };
 }
 
 /** The true detail depends on the request. */

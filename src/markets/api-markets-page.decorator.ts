@@ -1,11 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse } from '@nestjs/swagger';
-import { ApiKeyed, textHeader } from '../http/api-problems.decorator.js';
+import { ApiKeyed, header } from '../http/api-problems.decorator.js';
 import { MarketsPage } from './markets-page.dto.js';
 
 const headers = {
-  ETag: textHeader('Changes if and only if the answer does.', 'W/"0n7Mvu0uIhSIVNtOTV4YQpVQ2nQ"'),
-  'Cache-Control': textHeader('Ask again each time, with If-None-Match.', 'private, no-cache'),
+  ETag: header('Changes if and only if the answer does.', 'W/"0n7Mvu0uIhSIVNtOTV4YQpVQ2nQ"'),
+  'Cache-Control': header('Ask again each time, with If-None-Match.', 'private, no-cache'),
 };
 
 /** Documents a look-up of markets: its answers, good and bad, and the key it wants. */

@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { RequestCost } from '../../api-keys/request-limit.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
-import { ApiKeyed, textHeader } from '../../http/api-problems.decorator.js';
+import { ApiKeyed, header } from '../../http/api-problems.decorator.js';
 import type { ApiRequest, KeyedRequest } from '../../http/api-request.js';
 import { Input, inputOf } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
@@ -25,7 +25,7 @@ data: {"ageMs":8}
 `;
 
 const cacheControl = (value: string) => ({
-  'Cache-Control': textHeader('It is true for a moment only: not to be stored.', value),
+  'Cache-Control': header('It is true for a moment only: not to be stored.', value),
 });
 
 /** What a request costs. One that will be refused for its form counts as one. */
