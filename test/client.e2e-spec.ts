@@ -209,6 +209,9 @@ it.each([null, {}, [null], [undefined], ['OPEN', null]])(
     const message = 'marketStatus must be text or a number';
     await expect(client.byFixture(newId(), query)).rejects.toThrow(message);
     await expect(client.changes({ fixtureId: newId(), ...query })).rejects.toThrow(message);
+    const watch = client.watch({ fixtureId: newId(), ...query });
+    await expect(watch[Symbol.asyncIterator]().next()).rejects.toThrow(message);
+    expect(watch.status).toBe('closed');
   },
 );
 

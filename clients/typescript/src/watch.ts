@@ -137,15 +137,28 @@ export class Watch implements AsyncIterable<WatchEvent> {
     } else if (isPassing(failure)) {
       await sleep(waitMs(failure, attempt), signal);
     } else {
-      this.#events.end(failure);
-      this.#closing.abort(failure);
+      this.#giveUp(failure);
+    }
+  }
+
+  #giveUp(failure: unknown): void {
+    this.#failure = failure as Error;
+    this.#events.end(failure);
+    this.#closing.abort(failure);
+  }
+
+  /** A query that can't be asked is the caller's error, and would be one each time: it ends the watch. */
+  #url(path: string, conflateMs?: number): string {
+    try {
+      return this.#transport.url(path, { ...this.#query, conflateMs, since: this.#cursor });
+    } catch (failure) {
+      this.#giveUp(failure);
+      throw failure;
     }
   }
 
   async #stream(): Promise<void> {
-    const { conflateMs } = this.#options;
-    const query = { ...this.#query, conflateMs, since: this.#cursor };
-    const url = this.#transport.url('v1/markets/stream', query);
+    const url = this.#url('v1/markets/stream', this.#options.conflateMs);
     const { signal } = this.#closing;
     // The first one may be all that a proxy lets through.
     let toldCurrent = 0;
@@ -181,8 +194,7 @@ export class Watch implements AsyncIterable<WatchEvent> {
   }
 
   async #poll(): Promise<void> {
-    const query = { ...this.#query, since: this.#cursor };
-    const url = this.#transport.url('v1/markets/changes', query);
+    const url = this.#url('v1/markets/changes');
     // It is asked anew until there is an answer, so that no failure tells of a network that is down.
     const late = setTimeout(() => this.#notCurrent(), SILENCE_MS);
     const asking = readText(this.#transport, url, this.#closing.signal);
