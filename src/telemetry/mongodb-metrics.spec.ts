@@ -57,6 +57,20 @@ it('counts no connection that was given up before it was open: the driver may te
     expect(text).toContain(`mongodb_pool_${name} 0\n`);
 });
 
+it('counts none of a pool that is closed: of those in use then, the driver tells no end', async () => {
+  for (const address of ['db:1', 'db:10']) {
+    for (const connectionId of [1, 2])
+      clients[0]?.emit('connectionReady', { address, connectionId });
+    clients[0]?.emit('connectionCheckedOut', { address, connectionId: 1 });
+  }
+  clients[0]?.emit('connectionClosed', { address: 'db:1', connectionId: 2 });
+  clients[0]?.emit('connectionPoolClosed', { address: 'db:1' });
+  const text = String(await metrics.text());
+  expect(text).toContain('mongodb_pool_connections 2\n');
+  expect(text).toContain('mongodb_pool_connections_in_use 1\n');
+  expect(text).toContain('mongodb_pool_connections_closed_total 2\n');
+});
+
 it('is at most a second old', async () => {
   const rendered = new Metrics();
   const before = await rendered.text();

@@ -49,15 +49,18 @@ export class MongodbMetrics {
 
   private follow(client: MongoClient): void {
     const clientId = (this.clients += 1);
+    const poolOf = ({ address }: { address: string }) => `${clientId} ${address} `;
     const nameOf = (event: { address: string; connectionId: number | '<monitor>' }) =>
-      `${clientId} ${event.address} ${event.connectionId}`;
+      `${poolOf(event)}${event.connectionId}`;
     // Counted when it is ready: of one that is given up while it is being opened, the driver may never tell the end.
     client.on('connectionReady', (event) => {
       this.open.add(nameOf(event));
       this.created.inc();
     });
-    client.on('connectionClosed', (event) => {
-      if (this.open.delete(nameOf(event))) this.closed.inc();
+    client.on('connectionClosed', (event) => this.noteClosed(nameOf(event)));
+    // Of a client or a member that is given up, the driver does not tell the end of those that are in use.
+    client.on('connectionPoolClosed', (event) => {
+      for (const name of this.open) if (name.startsWith(poolOf(event))) this.noteClosed(name);
     });
     client.on('connectionCheckedOut', (event) => {
       this.inUse.set(nameOf(event), this.inUseTime.startTimer());
@@ -67,5 +70,10 @@ export class MongodbMetrics {
       this.inUse.get(nameOf(event))?.();
       this.inUse.delete(nameOf(event));
     });
+  }
+
+  private noteClosed(name: string): void {
+    this.inUse.delete(name);
+    if (this.open.delete(name)) this.closed.inc();
   }
 }
