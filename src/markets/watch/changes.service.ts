@@ -75,11 +75,8 @@ export class ChangesService {
     const found = byScope(markets);
     checkSizes(scopes, (scope) => found.get(scope)?.length);
     const groups = scopes.map((scope) => {
-      const own = found.get(scope) ?? [];
-      return groupOf(
-        scope,
-        own.flatMap(({ json }) => json ?? []),
-      );
+      const texts = (found.get(scope) ?? []).flatMap(({ json }) => json ?? []);
+      return groupOf(scope, texts);
     });
     return { groups, position, ageMs: ageMs + performance.now() - askedAt };
   }

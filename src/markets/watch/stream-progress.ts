@@ -47,9 +47,10 @@ export class StreamProgress {
     return this.options.response.writableNeedDrain;
   }
 
-  write(event: string | Buffer): void {
+  /** Writes an event, in one piece or several. */
+  write(...pieces: readonly (string | Buffer)[]): void {
     this.events += 1;
-    this.options.response.write(event);
+    for (const piece of pieces) this.options.response.write(piece);
   }
 
   markNew(): void {
@@ -107,12 +108,7 @@ export class StreamProgress {
   }
 
   private writeChanges(groups: readonly Buffer[]): void {
-    if (groups.length > 0) this.writePieces(streamEvents.changes(groups));
-  }
-
-  private writePieces(event: readonly Buffer[]): void {
-    this.events += 1;
-    for (const piece of event) this.options.response.write(piece);
+    if (groups.length > 0) this.write(...streamEvents.changes(groups));
   }
 
   private tellChanges({ position, toldAt, changes }: Pending): void {
@@ -132,7 +128,7 @@ export class StreamProgress {
     if (event && !unsentEvents.hasRoom(this.options, lengthOf(event))) return;
     this.pending = undefined;
     if (!event) return;
-    this.writePieces(event);
+    this.write(...event);
     this.lastChangesAt = now;
     observer?.written(changes, now - Math.max(toldAt, dueAt));
   }
