@@ -1,5 +1,6 @@
 import type { MarketFilters } from './markets-query.dto.js';
 import { FILTERED_FIELDS, type FilteredField } from './market.schema.js';
+import type { Fields } from './stored-field.decorator.js';
 
 /** What every market of an answer must meet: each of these fields has one of the values. */
 export type Conditions = {
@@ -26,7 +27,7 @@ export function conditionsKey(query: MarketFilters): string {
 }
 
 /** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */
-export function meets(stored: Readonly<Record<string, unknown>>, conditions: Conditions): boolean {
+export function meets(stored: Fields, conditions: Conditions): boolean {
   return FILTERED_FIELDS.every((field) => {
     const wanted: readonly unknown[] | undefined = conditions[field]?.$in;
     const found = stored[field];
@@ -43,9 +44,7 @@ const shared = new Map<string, string>();
 const SHARED_TEXTS_MAX = 1_000;
 
 /** The fields of a stored market that filters judge. */
-export function filteredOf(
-  stored: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+export function filteredOf(stored: Fields): Fields {
   return Object.fromEntries(
     FILTERED_FIELDS.map((field) => {
       const value = stored[field];

@@ -1,10 +1,8 @@
 import { BSON } from 'mongodb';
 import { plainDocument } from '../database/driver-options.js';
-import { listFields, type StoredFieldRule } from './stored-field.decorator.js';
+import { listFields, type Fields, type StoredFieldRule } from './stored-field.decorator.js';
 import { idText } from './id-text.js';
 import { Market } from './market.schema.js';
-
-type Stored = Readonly<Record<string, unknown>>;
 
 const marketFields = listFields(Market);
 
@@ -14,11 +12,11 @@ export const MARKET_PROJECTION: Readonly<Record<string, 1>> = Object.fromEntries
 );
 
 /** A stored market as JSON text, with the fields of the interface. What is missing, or can't be shown, is left out. */
-export function marketJson(stored: Stored): string {
+export function marketJson(stored: Fields): string {
   return JSON.stringify(view(stored, marketFields));
 }
 
-function view(stored: Stored, fields: readonly StoredFieldRule[]): Record<string, unknown> {
+function view(stored: Fields, fields: readonly StoredFieldRule[]): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   const plain = plainDocument(stored);
   for (const field of fields) {
@@ -73,6 +71,6 @@ function listOf(value: unknown, of: StoredFieldRule['of']): unknown {
   return value.filter(isDocument).map((element) => view(element, fields));
 }
 
-export function isDocument(value: unknown): value is Stored {
+export function isDocument(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

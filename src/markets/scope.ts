@@ -1,3 +1,5 @@
+import type { Fields } from './stored-field.decorator.js';
+
 /** The fields that markets are looked up by. */
 export const SCOPE_FIELDS = ['eventId', 'fixtureId'] as const;
 type ScopeField = (typeof SCOPE_FIELDS)[number];
@@ -24,7 +26,7 @@ export function filterOf(scope: Scope): { readonly [Field in ScopeField]?: strin
 }
 
 /** All scopes that a stored market is in: MongoDB finds an array by each of its elements. */
-export function scopesOf(market: Readonly<Record<string, unknown>>): Scope[] {
+export function scopesOf(market: Fields): Scope[] {
   return SCOPE_FIELDS.flatMap((field) =>
     [market[field]]
       .flat()

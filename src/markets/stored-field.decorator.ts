@@ -21,6 +21,9 @@ export interface StoredFieldRule extends FieldOptions {
   readonly example: unknown;
 }
 
+/** A document or a part of it, whatever its fields hold. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 const fieldsOf = new Map<object, readonly StoredFieldRule[]>();
 
 /** The fields of a class, in the order of their declaration. */

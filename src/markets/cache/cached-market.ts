@@ -1,6 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { filteredOf } from '../conditions.js';
 import { marketJson } from '../market-view.js';
+import type { Fields } from '../stored-field.decorator.js';
 import { orderedKey } from './id-order.js';
 
 /** A market in memory: ready to be put into an answer. */
@@ -9,7 +10,7 @@ export interface CachedMarket {
   readonly key: string;
   readonly json: string;
   /** The fields that the filters judge. */
-  readonly filtered: Readonly<Record<string, unknown>>;
+  readonly filtered: Fields;
   /** The filtered fields have been the same at least since this cluster time. */
   readonly filteredSince: Timestamp;
   /** What it takes in memory, about. */
@@ -23,10 +24,7 @@ const OVERHEAD_BYTES = 700;
  * @param asOf the cluster time of what is stored
  * @returns undefined where memory can't order its `_id`
  */
-export function cachedMarketOf(
-  stored: Readonly<Record<string, unknown>>,
-  asOf: Timestamp,
-): CachedMarket | undefined {
+export function cachedMarketOf(stored: Fields, asOf: Timestamp): CachedMarket | undefined {
   const key = orderedKey(stored['_id']);
   if (key === undefined) return undefined;
   const filtered = filteredOf(stored);

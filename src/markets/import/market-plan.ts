@@ -2,8 +2,8 @@ import { Double, type Document } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { Market, MARKET_IDENTITY } from '../market.schema.js';
 import { isDocument, numberOf } from '../market-view.js';
-import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
-import type { Fields, MarketRecord } from './market-record.js';
+import { listFields, type Fields, type StoredFieldRule } from '../stored-field.decorator.js';
+import type { MarketRecord } from './market-record.js';
 
 /** What the records of one market change. */
 export interface MarketPlan {

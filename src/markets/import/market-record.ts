@@ -1,9 +1,7 @@
-import { listFields, type StoredFieldRule } from '../stored-field.decorator.js';
+import { listFields, type Fields, type StoredFieldRule } from '../stored-field.decorator.js';
 import { isDocument } from '../market-view.js';
 import { Market, type MARKET_IDENTITY } from '../market.schema.js';
 import { fieldFault } from './field-faults.js';
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** A market as an import gives it, checked: it has the fields of a market but `_id`. */
 export type MarketRecord = Fields &

@@ -4,8 +4,9 @@ import { BY_MAJORITY, EXACT_COLLATION } from '../../database/driver-options.js';
 import { USER_WRITES_BLOCKED } from '../../database/mongo-errors.js';
 import { MARKET_IDENTITY } from '../market.schema.js';
 import { MARKET_PROJECTION } from '../market-view.js';
+import type { Fields } from '../stored-field.decorator.js';
 import { contentFields, identityKey, planMarket, type MarketPlan } from './market-plan.js';
-import type { Fields, MarketRecord } from './market-record.js';
+import type { MarketRecord } from './market-record.js';
 import { DOCUMENT_BYTES_MAX } from './raw-record.js';
 
 /** BSON takes at most twice the bytes of JSON, so that a shorter record makes no write that is too large. */
