@@ -15,7 +15,7 @@ export class BatchTally {
   readonly counts = { inserted: 0, updated: 0, unchanged: 0 };
   readonly refused: { readonly entry: ImportEntry; readonly reason: string }[] = [];
 
-  /** Counts what was written to each market. Each earlier record of the batch that changed it is an update, too. */
+  /** Counts a write for each market, as MongoDB tells; its earlier records that made a change count as updates. */
   count(markets: readonly MarketWrite[], inserted: number, updated: number): void {
     const records = markets.reduce((sum, { entries }) => sum + entries.length, 0);
     const earlier = markets.reduce((sum, { changes }) => sum + changes - 1, 0);
@@ -59,29 +59,28 @@ export class MarketWriter {
       return tally;
     }
     // Somebody else may have inserted what is refused here.
-    await this.send(missing, insertOf, tally, (market) => known.push(market));
-    await this.send(known, upsertOf, tally, ({ entries }, message) => {
-      const reason = `MongoDB refuses it: ${printable(message)}`;
-      tally.refused.push(...entries.map((entry) => ({ entry, reason })));
-    });
+    for (const { market } of await this.send(missing, insertOf, tally)) known.push(market);
+    for (const { market, error } of await this.send(known, upsertOf, tally)) {
+      const reason = `MongoDB refuses it: ${printable(error.errmsg ?? `code ${error.code}`)}`;
+      tally.refused.push(...market.entries.map((entry) => ({ entry, reason })));
+    }
     return tally;
   }
 
-  /** Writes markets, and counts those that MongoDB does not refuse. */
+  /** Writes markets, and counts those that MongoDB takes. @returns those that it refuses */
   private async send(
     markets: readonly MarketWrite[],
     operationOf: (market: MarketPlan) => AnyBulkWriteOperation,
     tally: BatchTally,
-    refuse: (market: MarketWrite, message: string) => void,
-  ): Promise<void> {
-    if (markets.length === 0) return;
+  ) {
+    if (markets.length === 0) return [];
     const result = await bulkWrite(this.markets, markets.map(operationOf));
     const errors = new Map(result.getWriteErrors().map((error) => [error.index, error]));
-    const written = markets.filter((market, index) => {
-      const error = errors.get(index);
-      if (error) refuse(market, error.errmsg ?? `code ${error.code}`);
-      return !error;
-    });
+    const written = markets.filter((_market, index) => !errors.has(index));
     tally.count(written, result.insertedCount + result.upsertedCount, result.modifiedCount);
+    return markets.flatMap((market, index) => {
+      const error = errors.get(index);
+      return error ? { market, error } : [];
+    });
   }
 }
