@@ -25,7 +25,7 @@ export const cutUnread = new WeakSet<Socket>();
  * Closing idle connections spares those whose answer is still being read, and those with a request that has begun.
  */
 export function watchConnections(server: Server, unreadMs: number): void {
-  /** Bytes that were sent and when that last changed, and bytes that had been received with the last request. */
+  /** `sent` bytes, unchanged since `sentAt`; `received` bytes when the newest request had come. */
   const connections = new Map<HttpSocket, { sent: number; sentAt: number; received: number }>();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, { sent: 0, sentAt: performance.now(), received: 0 });

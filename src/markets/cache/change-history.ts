@@ -17,11 +17,11 @@ const BYTES_MAX = 32 * 1024 * 1024;
 @Injectable()
 export class ChangeHistory {
   private pieces: HistoryPiece[] = [];
-  /** Every change after it is noted; of those up to `unknownAt`, only in scopes that were in memory then. */
+  /** Changes after it are noted in all scopes; those up to `unknownAt` only in scopes that were in memory then. */
   begin: Timestamp | undefined;
   /** Notes up to it were dropped, so that `begin` can't become earlier. */
   private droppedUpTo: Timestamp | undefined;
-  /** The last change of which only the scopes in memory could be noted. */
+  /** The last change that did not tell in which scopes its market had been: of these, those in memory were noted. */
   private unknownAt: Timestamp | undefined;
 
   /** Begins anew at a position. Earlier changes may be noted later. */

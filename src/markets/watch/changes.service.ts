@@ -49,7 +49,7 @@ export class ChangesService {
   ): Promise<JsonBody> {
     const unavailable = await this.preparation.prepare(question);
     this.unsent.checkRoom(request);
-    // An answer without a position may have shown more than the feed has told: what follows must not be older.
+    // Such a cursor comes from an answer of MongoDB, which may have shown more than the feed has told since.
     const mayBeAhead = question.afterClusterTime?.equals(NO_POSITION);
     const fromMemory = unavailable || mayBeAhead ? undefined : this.fromMemory(question);
     const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));

@@ -42,8 +42,8 @@ export async function waitForFeed(
     if (isBehind && (isTimeUp || now - currentSince > AHEAD_MAX_MS)) throw replicaBehind();
     const isNeeded = isStarting || (question.needsFeed && status.lateBecause !== 'majority_lags');
     const longestMs = isNeeded ? NEEDED_MAX_MS : LATE_MAX_MS;
-    // A late feed with a position to reach is waited for as long as the request has time; a starting one is not.
-    // One that has been late for so long already is not waited for: each request that waits takes a place in flight.
+    // With a position to reach, a late feed is waited for as long as the request has time; a starting one is not.
+    // Nobody waits for a feed that has been late for so long already: each request that waits takes a place in flight.
     const isLongLate = feed.progress.behindMs() > FRESH_FOR_MS + longestMs;
     const isTooLong = (isLongLate || now - startedAt > longestMs) && (isStarting || !isBehind);
     if (isTimeUp || isTooLong) return changesUnavailable('notCurrent');

@@ -30,8 +30,8 @@ export class WatchGroups {
   ) {}
 
   /**
-   * Whether all of a watch is in memory, and of the state that the feed has told. For a moment that is not so when a
-   * scope has to be loaded again, or was read with changes that the feed tells only now.
+   * Whether all of a watch is in memory, and no part of it newer than what the feed has told. It is not while a scope
+   * is loaded again, nor just after one was read from MongoDB with changes that the feed has yet to tell.
    */
   hasAll({ scopes }: Watch): boolean {
     const { position } = this.feed;

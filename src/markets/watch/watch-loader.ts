@@ -36,8 +36,8 @@ export class WatchLoader implements OnApplicationShutdown {
 
   /**
    * Loads those that are not being loaded, and waits for all.
-   * @returns what became of each scope; undefined where a load that others began has failed, perhaps for what else they
-   * asked for: it can be loaded anew
+   * @returns what became of each scope; undefined for one that another caller was loading, if that load has failed:
+   * what that caller loads besides may be to blame, so another load may succeed
    * @throws Problem when MongoDB can't answer (in time)
    */
   async load(scopes: readonly Scope[]) {

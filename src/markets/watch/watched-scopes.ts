@@ -74,8 +74,8 @@ export class WatchedScopes implements ScopeOwner {
   }
 
   /**
-   * Whether a key may watch this, too: only half of the room is one key's, so that others have some. Its first watch
-   * may take more, and a watch of scopes that its other streams all watch needs no further room.
+   * Whether a key may watch this, too: one key may fill half of the room, so that others have some. Its first watch may
+   * take more. A watch adds nothing if each of its scopes is watched by some other stream of the key.
    */
   isFair({ scopes }: Watch, others: () => readonly Watch[]): boolean {
     const bytesMax = this.bytesMax / 2;
