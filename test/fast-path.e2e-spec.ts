@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey, withChecksum } from '../src/api-keys/key-form.js';
 import type { Config } from '../src/config.js';
-import { JsonBody } from '../src/markets/json-body.js';
+import { PageAnswer } from '../src/markets/page-answer.js';
 import { FastPath } from '../src/markets/fast-path.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
@@ -296,7 +296,7 @@ it.each(PAIRS)(
 );
 
 it('answers 500 and says why when an answer can not be compressed, and goes on', async () => {
-  const compress = jest.spyOn(JsonBody.prototype, 'compress');
+  const compress = jest.spyOn(PageAnswer.prototype, 'compress');
   try {
     await until(async () => {
       const before = withMemory.answeredFast();

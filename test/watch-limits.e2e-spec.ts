@@ -8,7 +8,7 @@ import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { FeedProgress } from '../src/change-feed/feed-progress.js';
 import { HTTP_LIMITS } from '../src/http/http-limits.js';
 import { LiveScopes } from '../src/markets/cache/live-scopes.js';
-import { compressors } from '../src/markets/json-body.js';
+import { compressors } from '../src/markets/compression.js';
 import { readCursor, writeCursor } from '../src/markets/watch/cursor.js';
 import { HistoryBackfill } from '../src/markets/watch/history-backfill.js';
 import { StreamHub } from '../src/markets/watch/stream-hub.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { ApiRequest } from '../http/api-request.js';
-import type { Compression, JsonBody } from './json-body.js';
+import type { Compression } from './compression.js';
 
 /** Smaller bodies are not worth the work. */
 const COMPRESS_FROM_BYTES = 1_024;
@@ -24,10 +24,7 @@ type WithPreference = Negotiator & {
 const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
 
 /** How a body is sent: as the client prefers, and plain if it is short. */
-export function chooseEncoding(
-  { headers }: ApiRequest,
-  { length }: JsonBody,
-): Compression | 'identity' {
+export function chooseEncoding({ headers }: ApiRequest, length: number): Compression | 'identity' {
   const accepted = headers['accept-encoding'];
   if (length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
     return 'identity';

@@ -69,7 +69,7 @@ export class FastPath {
       request.route = known.route;
       request.apiKey = apiKey;
       const send = () => {
-        this.unsent.add(request as KeyedRequest, response, answer);
+        this.unsent.add(request as KeyedRequest, response, [answer.body]);
         request.served = { source: 'memory', items: answer.items };
         return sendPage(request, response, answer);
       };

@@ -55,7 +55,7 @@ export class MarketsController {
     const page = this.markets.page(scope, query);
     const { answer, source } = await within(leftMs, page, databaseTimeout);
     if (source === 'memory') this.fastPath.remember(request, scope, query);
-    this.unsent.add(request, response, answer);
+    this.unsent.add(request, response, [answer.body]);
     request.served = { source, items: answer.items };
     await sendPage(request, response, answer);
   }

@@ -6,11 +6,11 @@ import { API_KEY_HEADER } from '../http/credentials.js';
 import type { HeaderList } from '../http/response-headers.js';
 import type { PageAnswer } from './page-answer.js';
 import { chooseEncoding } from './choose-encoding.js';
-import { compressors, lengthOf, type JsonBody } from './json-body.js';
+import { compress, compressors, lengthOf } from './compression.js';
 
 /**
  * Longer bodies of many pieces are compressed as the client reads: copied together, many at a time would not fit into
- * memory. One of a single piece is compressed once for all who ask.
+ * memory.
  */
 const COPY_BYTES_MAX = 1_024 * 1_024;
 
@@ -37,29 +37,32 @@ export function sendPage(
     response.writeHead(304, headers).end();
     return;
   }
-  return sendBody(request, response, answer, headers);
+  const encoding = chooseEncoding(request, answer.body.length);
+  if (encoding === 'identity') return write(response, [answer.body], headers);
+  const body = answer.compress(encoding);
+  headers.push('Content-Encoding', encoding);
+  if (Buffer.isBuffer(body)) return write(response, [body], headers);
+  return body.then((done) => write(response, [done], headers));
 }
 
-/** Sends a body of JSON, compressed if the client can take it so. */
-export function sendBody(
+/** Sends a body of JSON that is made for one request, piece by piece, compressed if the client can take it so. */
+export async function sendBody(
   request: ApiRequest,
   response: Response,
-  json: JsonBody,
-  headers: HeaderList,
-): void | Promise<void> {
-  const encoding = chooseEncoding(request, json);
-  if (encoding === 'identity') return write(response, json.parts, headers);
-  const encodedHeaders = [...headers, 'Content-Encoding', encoding];
-  if (json.parts.length > 1 && json.length > COPY_BYTES_MAX) {
-    writeHead(response, encodedHeaders);
-    if (request.method === 'HEAD') return void response.end();
-    // It is no failure that a client leaves before the end, and a body that has begun can't become an error.
-    const compressor = compressors[encoding].pieceByPiece();
-    return pipeline(Readable.from(json.parts), compressor, response).catch(() => {});
-  }
-  const body = json.compress(encoding);
-  if (Buffer.isBuffer(body)) return write(response, [body], encodedHeaders);
-  return body.then((done) => write(response, [done], encodedHeaders));
+  parts: readonly Buffer[],
+  headers: string[],
+): Promise<void> {
+  const length = lengthOf(parts);
+  const encoding = chooseEncoding(request, length);
+  if (encoding === 'identity') return write(response, parts, headers);
+  headers.push('Content-Encoding', encoding);
+  if (length <= COPY_BYTES_MAX)
+    return write(response, [await compress(encoding, Buffer.concat(parts))], headers);
+  writeHead(response, headers);
+  if (request.method === 'HEAD') return void response.end();
+  // It is no failure that a client leaves before the end, and a body that has begun can't become an error.
+  const compressor = compressors[encoding].pieceByPiece();
+  await pipeline(Readable.from(parts), compressor, response).catch(() => {});
 }
 
 function write(response: Response, parts: readonly Buffer[], headers: HeaderList): void {

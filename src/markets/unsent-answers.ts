@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { KeyedRequest } from '../http/api-request.js';
 import { overloaded } from '../http/problem.js';
-import type { JsonBody } from './json-body.js';
+import { lengthOf } from './compression.js';
 
 /** Bytes of answers that may be on their way to one key: they stay in memory until the client has read them. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
@@ -37,17 +37,17 @@ export class UnsentAnswers {
    * Counts an answer until it is sent, or its client has left.
    * @throws Problem `overloaded` when answers that were made meanwhile have taken the room
    */
-  add(request: KeyedRequest, response: Response, body: JsonBody): void {
-    if (body.length < COUNTED_BYTES_MIN) return;
+  add(request: KeyedRequest, response: Response, parts: readonly Buffer[]): void {
+    if (lengthOf(parts) < COUNTED_BYTES_MIN) return;
     this.checkRoom(request);
     if (response.destroyed) return;
     const { id } = request.apiKey;
-    this.change(id, body, 1);
-    response.once('close', () => this.change(id, body, -1));
+    this.change(id, parts, 1);
+    response.once('close', () => this.change(id, parts, -1));
   }
 
-  private change(key: string, { length, parts }: JsonBody, by: 1 | -1): void {
-    addTo(this.byKey, key, by * length);
+  private change(key: string, parts: readonly Buffer[], by: 1 | -1): void {
+    addTo(this.byKey, key, by * lengthOf(parts));
     for (const part of parts) {
       const before = this.holders.get(part) ?? 0;
       addTo(this.holders, part, by);

@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { Response } from 'express';
 import type { Document, Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { findScopes } from '../cache/find-scopes.js';
-import { JsonBody } from '../json-body.js';
 import { meets } from '../conditions.js';
 import { marketJson } from '../market-view.js';
 import { byScope, scopesOf } from '../scope.js';
@@ -38,15 +36,11 @@ export class ChangesService {
   ) {}
 
   /**
-   * The body of an answer.
+   * The body of an answer, piece by piece: to copy them together costs more than to send them.
    * @throws Problem when there are too many markets, too much is on its way to the key, or neither memory nor MongoDB
    * can answer (in time)
    */
-  async answer(
-    question: WatchQuestion,
-    request: KeyedRequest,
-    response: Response,
-  ): Promise<JsonBody> {
+  async answer(question: WatchQuestion, request: KeyedRequest): Promise<Buffer[]> {
     const unavailable = await this.preparation.prepare(question);
     this.unsent.checkRoom(request);
     // Such a cursor comes from an answer of MongoDB, which may have shown more than the feed has told since.
@@ -55,9 +49,7 @@ export class ChangesService {
     const { groups, position, ageMs } = fromMemory ?? (await this.fromMongodb(question));
     const cursor = question.watch.cursorAt(position);
     const meta = JSON.stringify({ cursor, ageMs: Math.ceil(ageMs) });
-    const body = new JsonBody(withGroups('', groups, `,"meta":${meta}}`));
-    this.unsent.add(request, response, body);
-    return body;
+    return withGroups('', groups, `,"meta":${meta}}`);
   }
 
   /** @returns undefined when the feed fell behind, or a scope was lost, since the preparation */

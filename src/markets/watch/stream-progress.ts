@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import { elapsedMs, type Moment } from '../../common/moment.js';
-import { lengthOf } from '../json-body.js';
+import { lengthOf } from '../compression.js';
 import type { StreamContext, StreamOptions } from './stream-context.js';
 import { streamEvents } from './stream-events.js';
 

@@ -5,7 +5,7 @@ import type { CachedScope } from '../cache/cached-scope.js';
 import { ChangeHistory } from '../cache/change-history.js';
 import { textOfKey } from '../cache/id-order.js';
 import { meets, type Conditions } from '../conditions.js';
-import { lengthOf } from '../json-body.js';
+import { lengthOf } from '../compression.js';
 import { groupOf } from './group.js';
 import { streamEvents } from './stream-events.js';
 import { tooMuchData } from './watch-problems.js';

@@ -8,6 +8,7 @@ import { ApiKeyed, header } from '../../http/api-problems.decorator.js';
 import type { ApiRequest, KeyedRequest } from '../../http/api-request.js';
 import { Input, inputOf } from '../../http/input/input.js';
 import { sendBody } from '../send-answer.js';
+import { UnsentAnswers } from '../unsent-answers.js';
 import { Changes, EXAMPLE_CURSOR } from './changes.dto.js';
 import { ChangesService } from './changes.service.js';
 import { readCursor } from './cursor.js';
@@ -44,6 +45,7 @@ export class WatchController {
     private readonly changes: ChangesService,
     private readonly streams: StreamHub,
     private readonly database: Database,
+    private readonly unsent: UnsentAnswers,
   ) {}
 
   @Get('changes')
@@ -65,7 +67,8 @@ export class WatchController {
     @Res() response: Response,
   ): Promise<void> {
     const question = this.question(request, query, query.since);
-    const body = await this.changes.answer(question, request, response);
+    const body = await this.changes.answer(question, request);
+    this.unsent.add(request, response, body);
     await sendBody(request, response, body, ['Cache-Control', 'private, no-store']);
   }
 

@@ -1,14 +1,16 @@
 import { expect, it, jest } from '@jest/globals';
 import { demoMarkets } from '../demo/demo-markets.js';
+import { compressors } from './compression.js';
 import { marketJson } from './market-view.js';
 import { PageAnswer } from './page-answer.js';
-import { JsonBody } from './json-body.js';
 import { groupOf } from './watch/group.js';
+
+const pageOf = (bytes: number) =>
+  new PageAnswer({ page: 1, take: 10 }, [JSON.stringify('odds '.repeat(bytes / 5))], 1);
 
 const makers: Readonly<Record<string, () => Buffer>> = {
   'a page': () => new PageAnswer({ page: 1, take: 10 }, ['{"name":"Over 2.5"}'], 1).body,
-  'its compressed form': () =>
-    new JsonBody([Buffer.alloc(2_000, 'odds ')]).compress('br') as Buffer,
+  'its compressed form': () => pageOf(2_000).compress('br') as Buffer,
   'a group': () => groupOf('eventId:nb-1001', ['{"name":"Over 2.5"}']),
 };
 
@@ -21,12 +23,12 @@ it.each(Object.entries(makers))(
 );
 
 it('weighs the memory that its compressed forms take', () => {
-  const bodies = Array.from({ length: 200 }, () => new JsonBody([Buffer.alloc(2_000, 'odds ')]));
-  const forms = bodies.flatMap((body) => [body.compress('br'), body.compress('gzip')]);
+  const pages = Array.from({ length: 200 }, () => pageOf(2_000));
+  const forms = pages.flatMap((page) => [page.compress('br'), page.compress('gzip')]);
   // A small buffer may be a piece of a larger one, which others share.
   const taken = new Set(forms.map((form) => (form as Buffer).buffer));
   const inMemory = [...taken].reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const weighed = bodies.reduce((sum, { bytes, length }) => sum + bytes - length, 0);
+  const weighed = pages.reduce((sum, { bytes, body }) => sum + bytes - body.length, 0);
   expect(inMemory).toBe(weighed);
 });
 
@@ -38,11 +40,11 @@ it('is smaller as br, which is preferred, than as gzip', () => {
 });
 
 it('compresses anew what could not be compressed', async () => {
-  const json = new JsonBody([Buffer.alloc(100_000, 'odds ')]);
-  jest.spyOn(json, 'body', 'get').mockReturnValueOnce(5 as never);
-  await expect(json.compress('br')).rejects.toThrow('must be of type');
-  const compressing = json.compress('br');
+  const page = pageOf(100_000);
+  jest.spyOn(compressors.br, 'later').mockRejectedValueOnce(new Error('no memory'));
+  await expect(page.compress('br')).rejects.toThrow('no memory');
+  const compressing = page.compress('br');
   // Once for all who ask meanwhile.
-  expect(json.compress('br')).toBe(compressing);
+  expect(page.compress('br')).toBe(compressing);
   expect(await compressing).toBeInstanceOf(Buffer);
 });
