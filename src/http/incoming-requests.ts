@@ -79,21 +79,20 @@ export class IncomingRequests {
   /** Gives a request its id only now: that may read the query, which takes many times the memory of its text. */
   private begin(request: ApiRequest, response: Response): void {
     identify(request);
-    const serve = () => this.serve(request, response);
     // Preflights are answered in Express, which knows whether there is such a path.
-    if (request.method === 'OPTIONS') serve();
-    else this.allowOrigins(request, response, serve);
+    if (request.method !== 'OPTIONS') this.allowOrigins(request, response);
+    this.serve(request, response);
   }
 
   private refuse(request: ApiRequest, response: Response): void {
     identifyForLog(request);
-    this.allowOrigins(request, response, () => sendProblem(request, response, OVERLOADED));
+    this.allowOrigins(request, response);
+    // A preflight has its answer now.
+    if (!response.headersSent) sendProblem(request, response, OVERLOADED);
   }
 
-  private allowOrigins(request: ApiRequest, response: Response, next: () => void): void {
-    const { cors } = this.options;
-    if (cors) cors(request, response, next);
-    else next();
+  private allowOrigins(request: ApiRequest, response: Response): void {
+    this.options.cors?.(request, response, () => undefined);
   }
 }
 
