@@ -23,7 +23,7 @@ import { MarketCache } from '../src/markets/cache/market-cache.js';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, aRunner, store } from './factories.js';
 import { MARKET_INDEXES } from './market-indexes.js';
-import { setFailCommand, timesFailed } from './mongo-admin.js';
+import { onMember, setFailCommand, timesFailed } from './mongo-admin.js';
 import { TestMongod } from './mongo.js';
 import { commandsDuring, monitored, readsDuring } from './mongo-commands.js';
 import { runHere } from './run-here.js';
@@ -283,6 +283,15 @@ describe('making indexes', () => {
     expect(messages.length).toBeGreaterThan(0);
     expect(messages).toEqual([...new Set(messages)]);
   });
+
+  it('goes on when there is a primary again, though none was found for seconds', async () => {
+    service = await createTestApp({ mongodbUri });
+    await db.collection('markets').dropIndexes();
+    const stepDown = { replSetStepDown: 6, force: true };
+    await onMember(mongod, 0, (member) => member.db('admin').command(stepDown));
+    expect(await service.database.init()).toBe(true);
+    expect(await isIndexed()).toBe(true);
+  }, 30_000);
 
   it('is done for a collection that was dropped and filled again, though the first look fails', async () => {
     service = await createTestApp({ mongodbUri });

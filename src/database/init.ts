@@ -4,7 +4,7 @@ import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from './connection.js';
 import { makeIndex } from './indexes.js';
-import { hasCode, isRetryable } from './mongo-errors.js';
+import { hasCode, isAway } from './mongo-errors.js';
 import { wantedIndexes } from './wanted-indexes.js';
 
 /** One thing that the service wants in the database. */
@@ -14,7 +14,7 @@ interface InitItem {
   readonly ok: boolean;
   /** Why it could not be made, or is not needed. */
   readonly reason?: string;
-  /** The cause of the failure may pass by itself, as an election does. */
+  /** The cause of the failure may pass by itself, as an election or the lack of a primary does. */
   readonly isPassing?: true;
 }
 
@@ -56,7 +56,7 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    const isPassing = isRetryable(error);
+    const isPassing = isAway(error);
     return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
 }
@@ -79,7 +79,7 @@ async function makeWithImages(db: Db): Promise<boolean> {
     await db.createCollection(MARKETS, WITH_IMAGES);
     return true;
   } catch (error) {
-    if (isRetryable(error)) throw error;
+    if (isAway(error)) throw error;
     return false;
   }
 }
