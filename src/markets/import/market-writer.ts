@@ -3,7 +3,7 @@ import { groupBy } from '../../common/group-by.js';
 import { printable } from '../../common/text.js';
 import type { ImportEntry } from './record-batches.js';
 import { identityKey, planMarket, type MarketPlan } from './market-plan.js';
-import { bulkWrite, findStored, insertOf, upsertOf } from './stored-markets.js';
+import { bulkWrite, findStored, insertOf, upsertOf, waitForMajority } from './stored-markets.js';
 
 /** The records of one market in a batch, of which the last is written. */
 interface MarketWrite extends MarketPlan {
@@ -58,6 +58,8 @@ export class MarketWriter {
       tally.count(known, 0, known.length);
       return tally;
     }
+    // What is stored already may still be lost with the primary. A write waits for all that came before it.
+    if (missing.length + known.length === 0) await waitForMajority(this.markets);
     // Somebody else may have inserted what is refused here.
     for (const { market } of await this.send(missing, insertOf, tally)) known.push(market);
     for (const { market, error } of await this.send(known, upsertOf, tally)) {

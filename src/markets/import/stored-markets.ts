@@ -1,4 +1,10 @@
-import { BSON, MongoBulkWriteError, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import {
+  BSON,
+  MongoBulkWriteError,
+  ObjectId,
+  type AnyBulkWriteOperation,
+  type Collection,
+} from 'mongodb';
 import { groupBy } from '../../common/group-by.js';
 import { BY_MAJORITY, EXACT_COLLATION } from '../../database/driver-options.js';
 import { USER_WRITES_BLOCKED } from '../../database/mongo-errors.js';
@@ -73,6 +79,11 @@ export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOpe
     if (errors.length === 0 || errors.some(({ code }) => code === USER_WRITES_BLOCKED)) throw error;
     return error.result;
   });
+}
+
+/** Waits until a majority has all that was written so far, as MongoDB does after an update that finds nothing. */
+export async function waitForMajority(markets: Collection): Promise<void> {
+  await markets.updateOne({ _id: new ObjectId() }, { $set: {} }, BY_MAJORITY);
 }
 
 /** Whether the write of a record is larger than MongoDB takes. @param bytes of its JSON */
