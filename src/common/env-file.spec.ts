@@ -60,6 +60,14 @@ describe('readEnvFile', () => {
     });
   });
 
+  it('takes no tab behind a value for a part of it', async () => {
+    await writeFile(file, "A=1\t# one\nB=2\t\r\nC='\t#\t'\t\t # tabs\nD=x\ty \t");
+    expect(readEnvFile(file)).toEqual({
+      variables: { A: '1', B: '2', C: '\t#\t', D: 'x\ty' },
+      faults: [],
+    });
+  });
+
   it.each([
     ['without =', 'PORT\nHOST="::1"\n', 1],
     ['with : in place of =', `${LINES}LOG_LEVEL: debug`, 3],

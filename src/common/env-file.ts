@@ -23,12 +23,14 @@ export function readEnvFile(path: string): EnvFile {
   }
   // UTF-16, which some editors call "Unicode", can be valid UTF-8: every other byte is then NUL.
   if (!isUtf8(bytes) || bytes.includes(0)) return unreadable('is not UTF-8');
-  // parseEnv takes a tab, and a second space after `export`, for a part of the name that follows.
+  // parseEnv takes a tab, and a second space after `export`, for a part of the name that follows; and on Node 20 a tab
+  // at the end, or before a comment, for a part of the value.
   const text = bytes
     .toString()
     .replace(/^\ufeff/, '')
     .replace(/^[ \t]+/gm, '')
-    .replace(/^export +/gm, 'export ');
+    .replace(/^export +/gm, 'export ')
+    .replace(/\t+(?= *(?:#[^"'`\n]*)?$)/gm, ' ');
   const odd = oddLines(text);
   const faults = odd.map((line) => `${path} has a line that is not NAME=value: line ${line}`);
   // parseEnv hides what follows an odd line.
