@@ -16,13 +16,14 @@ const written = { counts: { inserted: 1, updated: 0, unchanged: 0 }, refused: []
 async function importOne(
   write: () => Promise<unknown>,
   say: (message: string) => Promise<void> = async () => undefined,
+  text = line,
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'markets-import-'));
   const file = join(folder, 'markets.ndjson');
   const progress = new ImportProgress(0, say);
   const shown = jest.spyOn(progress, 'update');
   try {
-    await writeFile(file, line);
+    await writeFile(file, text);
     const rejects = new RejectLog(undefined, progress);
     const { signal } = new AbortController();
     const writer = { write } as unknown as MarketWriter;
@@ -36,6 +37,14 @@ async function importOne(
 
 it('shows how many bytes and records of its files are done', async () => {
   expect(await importOne(async () => written)).toEqual([[Buffer.byteLength(line), 1]]);
+});
+
+it('shows that it goes on while all is rejected', async () => {
+  const shown = await importOne(async () => written, undefined, '{}\n{}\n');
+  expect(shown).toEqual([
+    [6, 1],
+    [6, 2],
+  ]);
 });
 
 it('says so when MongoDB leaves a write without an answer, as while a majority lags', async () => {

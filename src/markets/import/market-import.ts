@@ -108,6 +108,7 @@ export class MarketImport {
   private async reject(place: Place, faults: readonly Fault[]): Promise<void> {
     this.report.read++;
     this.report.rejected++;
+    this.progress.update(this.bytes, this.report.read);
     await this.rejects.add(place, faults);
   }
 }
