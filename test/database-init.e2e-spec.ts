@@ -15,7 +15,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChangeFeed } from '../src/change-feed/change-feed.js';
 import { missingIndexes } from '../src/database/indexes.js';
-import { collectionOptions, initDatabase } from '../src/database/init.js';
+import { collectionOptions, hasImages, initDatabase } from '../src/database/init.js';
 import { wantedIndexes } from '../src/database/wanted-indexes.js';
 import { idText } from '../src/markets/id-text.js';
 import { FILTERED_FIELDS, Market, MarketSchema } from '../src/markets/market.schema.js';
@@ -292,6 +292,28 @@ describe('making indexes', () => {
     expect(await service.database.init()).toBe(true);
     expect(await isIndexed()).toBe(true);
   }, 30_000);
+
+  it('tells once that writes are forbidden, and goes on when they are not any more', async () => {
+    service = await createTestApp({ mongodbUri });
+    await store(service.database.connection, aMarket());
+    await db.collection('markets').dropIndexes();
+    const admin = client.db('admin');
+    await admin.command({ setUserWriteBlockMode: 1, global: true });
+    const done = service.database.init();
+    await delay(2_500).finally(() => admin.command({ setUserWriteBlockMode: 1, global: false }));
+    expect(await done).toBe(true);
+    const told = service.logged.filter((line) => line.includes('Could not make'));
+    expect(told).toHaveLength(wantedMarketIndexes(service).length);
+  });
+
+  it('turns on post-images once an index build of somebody else has ended', async () => {
+    service = await createTestApp({ mongodbUri });
+    const off = { changeStreamPreAndPostImages: { enabled: false } };
+    await db.command({ collMod: 'markets', ...off });
+    await setFailCommand(mongod, { times: 1 }, { failCommands: ['collMod'], errorCode: 12_587 });
+    expect(await service.database.init()).toBe(true);
+    expect(hasImages(await collectionOptions(db, 'markets'))).toBe(true);
+  });
 
   it('is done for a collection that was dropped and filled again, though the first look fails', async () => {
     service = await createTestApp({ mongodbUri });

@@ -20,6 +20,8 @@ const RECONNECT_AFTER_MS = 250;
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
 const INIT_AGAIN_AFTER_MS = 1_000;
 
+const UUIDS = /\b[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\b/g;
+
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
 @Injectable()
 export class Database implements OnApplicationShutdown {
@@ -88,10 +90,12 @@ export class Database implements OnApplicationShutdown {
       const failures = report
         .filter(({ ok }) => !ok)
         .map(({ what, reason }) => `Could not make ${what}: ${reason}`);
-      if (failures.join() !== this.lastInitFailures) {
+      // MongoDB gives each index build that fails a name of its own.
+      const withoutNames = failures.join().replaceAll(UUIDS, '');
+      if (withoutNames !== this.lastInitFailures) {
         for (const failure of failures) new Logger('DatabaseInit').warn(failure);
       }
-      this.lastInitFailures = failures.join();
+      this.lastInitFailures = withoutNames;
       if (!report.some(({ isPassing }) => isPassing)) return failures.length === 0;
       await delay(INIT_AGAIN_AFTER_MS, undefined, { ref: false });
     }

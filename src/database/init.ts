@@ -14,11 +14,14 @@ interface InitItem {
   readonly ok: boolean;
   /** Why it could not be made, or is not needed. */
   readonly reason?: string;
-  /** The cause of the failure may pass by itself, as an election or the lack of a primary does. */
+  /** The cause of the failure may pass by itself, as an election, the lack of a primary, or an index build does. */
   readonly isPassing?: true;
 }
 
 const NAMESPACE_EXISTS = 48;
+
+/** Somebody is building an index on the collection: until that ends, MongoDB changes none of its options. */
+const INDEX_IS_BUILT = 12_587;
 
 const WITH_IMAGES = { changeStreamPreAndPostImages: { enabled: true } };
 
@@ -56,7 +59,7 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    const isPassing = isAway(error);
+    const isPassing = isAway(error) || hasCode(error, INDEX_IS_BUILT);
     return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
 }
