@@ -13,6 +13,9 @@ const MAX_TIME_MS_EXPIRED = 50;
 /** An operator has forbidden all writes for a while (`setUserWriteBlockMode`), to migrate a cluster for one. */
 export const USER_WRITES_BLOCKED = 371;
 
+/** A cursor is read on at a server that does not have it: another one has become the primary. */
+export const CURSOR_NOT_FOUND = 43;
+
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
 const TRANSIENT_CODES = [175, 239, 246, 24, 112];
 

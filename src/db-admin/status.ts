@@ -7,15 +7,12 @@ import { messageOf } from '../common/text.js';
 import { dbOf } from '../database/connection.js';
 import { hasIndex } from '../database/indexes.js';
 import { collectionOptions, hasImages } from '../database/init.js';
-import { hasCode, isRetryable } from '../database/mongo-errors.js';
+import { CURSOR_NOT_FOUND, hasCode, isRetryable } from '../database/mongo-errors.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestInOplog } from './newest-change.js';
 
 /** Commands go to the primary, and there may be none. */
 const OF_ANY_MEMBER = { readPreference: 'primaryPreferred' } as const;
-
-/** A cursor is read on at a server that does not have it: another one has become the primary. */
-const CURSOR_NOT_FOUND = 43;
 
 /** Null stands for what the user may not see. */
 export type DatabaseStatus = Awaited<ReturnType<typeof databaseStatus>>;

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Timestamp, type Db, type Document } from 'mongodb';
+import { MongoNetworkError, Timestamp, type Db, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
@@ -23,12 +23,15 @@ let shapes: Document[];
 let read: () => void;
 /** A reading of the log from before this second takes longer than anybody waits. */
 let silentBefore: number;
+/** How many readings of the log from before second 1,500 are cut off. */
+let cuts: number;
 const never = new Promise<void>(() => undefined);
 
 beforeEach(() => {
   read = () => undefined;
   hasAskedInVain = false;
   silentBefore = 0;
+  cuts = 0;
   shapes = [];
   const own = { ageMs: 0 };
   feed = own;
@@ -38,7 +41,10 @@ beforeEach(() => {
     command: async ({ pipeline: [first, , shape] }: Document) => {
       shapes.push(shape);
       hasAskedInVain ||= own.ageMs === Infinity;
-      if (first.$changeStream.startAtOperationTime.lessThan(at(silentBefore))) await never;
+      const { startAtOperationTime } = first.$changeStream;
+      if (startAtOperationTime.lessThan(at(silentBefore))) await never;
+      if (startAtOperationTime.lessThan(at(1_500)) && cuts-- > 0)
+        throw new MongoNetworkError('cut');
       return { cursor: { id: 0, firstBatch: [], postBatchResumeToken: LOG_END } };
     },
   };
@@ -79,6 +85,13 @@ it('goes on waiting for all of the past where a client missed more than its rece
   begin(at(2_000));
   await backfill.waitUntilKnown({ since, waitMs: 5_000 } as WatchQuestion);
   expect(history.begin?.lessThanOrEqual(since)).toBe(true);
+});
+
+it('reads the past again where that was cut off: cursors of ten minutes ago are good after a start, too', async () => {
+  cuts = 2;
+  begin(at(2_000));
+  await Promise.all(backfill.steps);
+  expect(history.begin?.lessThanOrEqual(at(1_400))).toBe(true);
 });
 
 it('keeps a client that missed some seconds waiting for these alone: half a minute may be tens of thousands of changes', async () => {

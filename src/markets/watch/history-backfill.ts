@@ -7,6 +7,7 @@ import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
+import { CURSOR_NOT_FOUND, hasCode, isAway, isLoggedOut } from '../../database/mongo-errors.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
 import { SCOPE_FIELDS } from '../scope.js';
@@ -17,6 +18,9 @@ import type { WatchQuestion } from './watch-question.js';
 const STEPS_SECONDS = [10, 60, KEPT_SECONDS];
 
 const FEED_POLL_MS = 50;
+
+/** The pause before the past is read again since that was cut off, by an election for one. Milliseconds. */
+const AGAIN_AFTER_MS = 500;
 
 /** How long after the feed has begun any number of requests may wait for the past. Milliseconds. */
 const ALL_WAIT_MS = 500;
@@ -104,6 +108,10 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
       await this.noteBetween(generation, secondsBefore(until, seconds), begin);
     } catch (error) {
       if (generation !== this.generation) return;
+      if (isAway(error) || isLoggedOut(error) || hasCode(error, CURSOR_NOT_FOUND)) {
+        await delay(AGAIN_AFTER_MS, undefined, { ref: false });
+        return this.fill(generation, until, seconds);
+      }
       this.logger.warn({ err: error }, `The changes of the last ${seconds} s could not be read`);
     }
   }
