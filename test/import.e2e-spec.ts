@@ -770,6 +770,24 @@ describe('markets import', () => {
       }
     });
 
+    it.each([
+      ['lets a feed wait for', ['--follow'], 0, /^Waiting for MongoDB: .+\n$/, 1],
+      ['fails rather than go on without', [], 1, /^error: MongoDB can't be used: .+\n.+\n$/, 0],
+    ])(
+      '%s the index of the identity where it begins without a primary',
+      async (_what, options, code, said, inserted) => {
+        await collection.dropIndexes();
+        const noPrimary = { failCommands: ['createIndexes'], errorCode: 10_107 };
+        await setFailCommand(mongod, { times: 1 }, noPrimary);
+        const input = ndjson(aRecord());
+        const result = await importInProcess(mongod.uri, ['-', ...options], input);
+        expect(result.stderr).toMatch(said);
+        expect(result.code).toBe(code);
+        expect(await collection.countDocuments()).toBe(inserted);
+        expect(await collection.indexExists('market_identity')).toBe(inserted === 1);
+      },
+    );
+
     it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
       const env = { MONGODB_URI: mongod.uri };
       const child = startCli(['markets', 'import', '--follow', '-'], { env });

@@ -8,7 +8,7 @@ import { hasCode, isAway } from './mongo-errors.js';
 import { wantedIndexes } from './wanted-indexes.js';
 
 /** One thing that the service wants in the database. */
-interface InitItem {
+export interface InitItem {
   readonly what: string;
   /** Whether it is there now, or not needed. */
   readonly ok: boolean;

@@ -16,6 +16,12 @@ import { isTooLarge } from './stored-markets.js';
 /** How late a signal may be told that came just before the end of a feed. Milliseconds. */
 const SIGNAL_WITHIN_MS = 50;
 
+/** Why an import ends before its files do. */
+export function importFailure(reason: string, cause?: unknown): Error {
+  const message = `MongoDB can't be used: ${printable(reason)}\nThe import can be run again.`;
+  return new Error(message, { cause });
+}
+
 /** One run over some files; `report` and `failures` say at any time how far it came. */
 export class MarketImport {
   /** `read` counts the records whose outcome is known: it is always the sum of the others. */
@@ -90,9 +96,7 @@ export class MarketImport {
     try {
       return await tellIfSlow(writeAll, (message) => progress.say(message));
     } catch (error) {
-      const reason = printable(messageOf(error));
-      const message = `MongoDB can't be used: ${reason}\nThe import can be run again.`;
-      throw new Error(message, { cause: error });
+      throw importFailure(messageOf(error), error);
     }
   }
 

@@ -3,7 +3,8 @@ import { messageOf } from '../../common/text.js';
 import { isAway } from '../../database/mongo-errors.js';
 import type { ImportProgress } from './import-progress.js';
 
-const TRY_AGAIN_AFTER_MS = 250;
+/** The pause before what failed while MongoDB was away is tried again. Milliseconds. */
+export const TRY_AGAIN_AFTER_MS = 250;
 
 /** How long it is tried after the signal: the process ends 5 s after it, and a try takes some 1.3 s. Milliseconds. */
 const AFTER_SIGNAL_MS = 2_000;

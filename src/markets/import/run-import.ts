@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandContext } from '../../common/command.js';
 import { messageOf, printable } from '../../common/text.js';
 import { missingIndexes } from '../../database/indexes.js';
-import { initDatabase } from '../../database/init.js';
+import { initDatabase, type InitItem } from '../../database/init.js';
 import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';
-import { MarketImport } from './market-import.js';
+import { importFailure, MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
 import { ImportProgress } from './import-progress.js';
 import { RejectLog } from './reject-log.js';
+import { TRY_AGAIN_AFTER_MS } from './retry-while-away.js';
 
 /** A command's process ends 5 s after the signal, and the report comes before that. Milliseconds. */
 const REPORT_AFTER_SIGNAL_MS = 4_500;
@@ -27,7 +28,8 @@ export async function runImport(
   { dryRun = false, follow = false, rejects, maxRejects }: RunOptions,
 ): Promise<void> {
   const { connection, signal, say } = context;
-  if (!dryRun) for (const warning of await prepare(context)) await say(`warning: ${warning}`);
+  const warnings = dryRun ? [] : await prepare(context, follow);
+  for (const warning of warnings) await say(`warning: ${warning}`);
   const progress = new ImportProgress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
   const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
@@ -57,15 +59,29 @@ async function outOfTime(signal: AbortSignal): Promise<never> {
 
 /**
  * Makes collections and indexes if that is allowed. Without the index of the identity each market costs a scan of the
- * collection, and imports at the same time store it twice.
+ * collection, and imports at the same time store it twice: a feed waits for indexes while MongoDB is away.
  * @returns a warning for each thing that is missing
+ * @throws Error when MongoDB is away, and no feed is followed
  */
-async function prepare({ connection, dbInit }: CommandContext): Promise<string[]> {
+async function prepare(
+  { connection, dbInit, signal, say }: CommandContext,
+  follow: boolean,
+): Promise<string[]> {
   if (!dbInit) return missingIndexes(connection);
-  const items = await initDatabase(connection);
-  return items
-    .filter(({ ok }) => !ok)
-    .map(({ what, reason = '' }) => `${what} can't be made: ${printable(reason, 500)}`);
+  for (let isFirst = true; ; isFirst = false) {
+    const failed = (await initDatabase(connection)).filter(({ ok }) => !ok);
+    const away = failed.find(({ what, isPassing }) => isPassing && what.startsWith('index '));
+    if (!away) return failed.map(warningOf);
+    const { reason = '' } = away;
+    if (!follow) throw importFailure(reason);
+    if (isFirst) await say(`Waiting for MongoDB: ${printable(reason)}`);
+    await delay(TRY_AGAIN_AFTER_MS);
+    signal.throwIfAborted();
+  }
+}
+
+function warningOf({ what, reason = '' }: InitItem): string {
+  return `${what} can't be made: ${printable(reason, 500)}`;
 }
 
 function summary({ report }: MarketImport, dryRun: boolean): string {
