@@ -18,6 +18,9 @@ export interface InitItem {
   readonly isPassing?: true;
 }
 
+/** What an `InitItem` calls the images that the change feed needs. */
+export const IMAGES = `pre- and post-images of ${MARKETS}`;
+
 const NAMESPACE_EXISTS = 48;
 
 /** Somebody is building an index on the collection: until that ends, MongoDB changes none of its options. */
@@ -35,7 +38,7 @@ export async function initDatabase(connection: Connection): Promise<InitItem[]> 
   for (const name of COLLECTIONS) {
     items.push(await attempt(`collection ${name}`, () => makeCollection(db, name)));
   }
-  items.push(await attempt(`pre- and post-images of ${MARKETS}`, () => turnOnImages(db)));
+  items.push(await attempt(IMAGES, () => turnOnImages(db)));
   for (const index of wantedIndexes(connection)) {
     const what = `index ${index.collection}.${index.name}`;
     items.push(await attempt(what, () => makeIndex(db, index)));

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandContext } from '../../common/command.js';
 import { messageOf, printable } from '../../common/text.js';
 import { missingIndexes } from '../../database/indexes.js';
-import { initDatabase, type InitItem } from '../../database/init.js';
+import { IMAGES, initDatabase, type InitItem } from '../../database/init.js';
 import { Market } from '../market.schema.js';
 import { totalBytes } from './files.js';
 import { importFailure, MarketImport } from './market-import.js';
@@ -70,7 +70,8 @@ async function prepare(
   if (!dbInit) return missingIndexes(connection);
   for (let isFirst = true; ; isFirst = false) {
     const failed = (await initDatabase(connection)).filter(({ ok }) => !ok);
-    const away = failed.find(({ what, isPassing }) => isPassing && what.startsWith('index '));
+    // No import needs the images: while somebody builds an index they can't be turned on.
+    const away = failed.find(({ what, isPassing }) => isPassing && what !== IMAGES);
     if (!away) return failed.map(warningOf);
     const { reason = '' } = away;
     if (!follow) throw importFailure(reason);
