@@ -791,6 +791,23 @@ describe('markets import', () => {
       },
     );
 
+    it('ends well at SIGTERM while a feed waits for the indexes', async () => {
+      await collection.dropIndexes();
+      const noPrimary = { failCommands: ['createIndexes'], errorCode: 10_107 };
+      await setFailCommand(mongod, 'alwaysOn', noPrimary);
+      const env = { MONGODB_URI: mongod.uri };
+      const child = startCli(['markets', 'import', '--json', '--follow', '-'], { env });
+      try {
+        await once(child.stderr, 'readable');
+        child.kill('SIGTERM');
+        const { code, stdout } = await resultOf(child);
+        expect(JSON.parse(stdout)).toEqual(counts({}));
+        expect(code).toBe(0);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+
     it('ends at once when MongoDB refuses what a feed has brought, though nothing more comes', async () => {
       const env = { MONGODB_URI: mongod.uri };
       const child = startCli(['markets', 'import', '--follow', '-'], { env });

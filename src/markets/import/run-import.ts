@@ -77,7 +77,8 @@ async function prepare(
     if (!follow) throw importFailure(reason);
     if (isFirst) await say(`Waiting for MongoDB: ${printable(reason)}`);
     await delay(TRY_AGAIN_AFTER_MS);
-    signal.throwIfAborted();
+    // The import reads nothing any more, and says so.
+    if (signal.aborted) return [];
   }
 }
 
