@@ -155,6 +155,17 @@ describe('a read', () => {
     await until(async () => (await idleCursors(service.database.connection.getClient())) === 0);
   });
 
+  it('whose cursor its server does not have any more is made again', async () => {
+    const fixtureId = 'cursor-lost';
+    await store(service.database.connection, aMarket({ fixtureId }), aMarket({ fixtureId }));
+    const CURSOR_NOT_FOUND = 43;
+    const lost = { failCommands: ['getMore'], errorCode: CURSOR_NOT_FOUND };
+    await setFailCommand(mongod, { times: 1 }, lost);
+    const find = { find: 'markets', filter: { fixtureId }, batchSize: 1 };
+    const read = service.database.read(10_000, (attempt) => attempt.rows(find));
+    await expect(read).resolves.toHaveLength(2);
+  });
+
   it('that comes too late lets its connection go', async () => {
     const data = { failCommands: ['aggregate'], blockConnection: true, blockTimeMS: 3_500 };
     await setFailCommand(mongod, { times: 1 }, data);

@@ -13,14 +13,16 @@ const MAX_TIME_MS_EXPIRED = 50;
 /** An operator has forbidden all writes for a while (`setUserWriteBlockMode`), to migrate a cluster for one. */
 export const USER_WRITES_BLOCKED = 371;
 
-/** A cursor is read on at a server that does not have it: another one has become the primary. */
-export const CURSOR_NOT_FOUND = 43;
-
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
 const TRANSIENT_CODES = [175, 239, 246, 24, 112];
 
-/** Errors of the network and of elections, from HostUnreachable (6) to NotPrimaryOrSecondary (13436). */
-const SERVER_GONE_CODES = [6, 7, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436];
+/**
+ * Errors of the network and of elections, from HostUnreachable (6) to NotPrimaryOrSecondary (13436). CursorNotFound (43)
+ * is one: another server has become the primary, and does not have the cursor.
+ */
+const SERVER_GONE_CODES = [
+  6, 7, 43, 89, 91, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
+];
 
 const RETRYABLE_CODES = new Set([...TRANSIENT_CODES, ...SERVER_GONE_CODES]);
 

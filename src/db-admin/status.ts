@@ -7,7 +7,7 @@ import { messageOf } from '../common/text.js';
 import { dbOf } from '../database/connection.js';
 import { hasIndex } from '../database/indexes.js';
 import { collectionOptions, hasImages } from '../database/init.js';
-import { CURSOR_NOT_FOUND, hasCode, isRetryable } from '../database/mongo-errors.js';
+import { isRetryable } from '../database/mongo-errors.js';
 import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestInOplog } from './newest-change.js';
 
@@ -76,7 +76,7 @@ async function changeFeedStatus(db: Db) {
       await requirePlainCollections(COLLECTIONS, db);
       return { newestChange: newest, changeFeed: { on: true } };
     } catch (error) {
-      if (!isAgain && (isRetryable(error) || hasCode(error, CURSOR_NOT_FOUND))) continue;
+      if (!isAgain && isRetryable(error)) continue;
       return { newestChange: newest, changeFeed: { on: false, reason: messageOf(error) } };
     }
   }

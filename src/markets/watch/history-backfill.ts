@@ -7,7 +7,7 @@ import { changeOf, type ChangeListener } from '../../change-feed/change.js';
 import { clusterTimeOf, secondsBefore } from '../../change-feed/cluster-time.js';
 import { MARKETS } from '../../common/collections.js';
 import { Database } from '../../database/database.js';
-import { CURSOR_NOT_FOUND, hasCode, isAway, isLoggedOut } from '../../database/mongo-errors.js';
+import { isAway, isLoggedOut } from '../../database/mongo-errors.js';
 import { ChangeHistory, KEPT_SECONDS } from '../cache/change-history.js';
 import { MarketChange } from '../cache/market-change.js';
 import { SCOPE_FIELDS } from '../scope.js';
@@ -108,7 +108,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
       await this.noteBetween(generation, secondsBefore(until, seconds), begin);
     } catch (error) {
       if (generation !== this.generation) return;
-      if (isAway(error) || isLoggedOut(error) || hasCode(error, CURSOR_NOT_FOUND)) {
+      if (isAway(error) || isLoggedOut(error)) {
         await delay(AGAIN_AFTER_MS, undefined, { ref: false });
         return this.fill(generation, until, seconds);
       }
