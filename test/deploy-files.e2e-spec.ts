@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { Config, settings } from '../src/config.js';
-import { satisfies } from '../src/database/wanted-indexes.js';
+import { satisfies } from '../src/database/indexes.js';
 import { PROBE_PATHS } from '../src/http/probe-paths.js';
 import { MarketSchema } from '../src/markets/market.schema.js';
 import { imageCommand } from './image-command.js';

@@ -16,7 +16,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 /** Holds the newest events back until their commit is whole: a transaction may come in several replies. */
 export class CommitAssembly {
   private held: CommitEvents | undefined;
-  /** The bytes of its events but the first: MongoDB bounds the size of one, and most commits have one. */
+  /** The bytes of its second event and all later ones. Most commits have only one, and MongoDB bounds its size. */
   private bytes = 0;
 
   /** The cluster time of a commit that may not be whole yet. */

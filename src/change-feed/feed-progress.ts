@@ -68,7 +68,7 @@ export class FeedProgress {
     return this.provenAt ? elapsedMs(this.provenAt, now) : Infinity;
   }
 
-  /** For how long it has not been complete; where it never was, since it began to be asked. Milliseconds. */
+  /** How long ago it was last known to be complete; where it never was, the age of the oldest mark. Milliseconds. */
   behindMs(now = momentNow()): number {
     const since = this.provenAt ?? this.marks[0]?.at;
     return since ? elapsedMs(since, now) : 0;

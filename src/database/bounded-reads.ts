@@ -83,8 +83,8 @@ export class BoundedReads {
   }
 
   /**
-   * A server that steps down or dies under a read is no reason to fail: another is asked, once. A snapshot that is not
-   * there yet is waited for, as is the driver, which goes on for a moment to offer connections that are broken.
+   * If a server steps down or dies during a read, another is asked, once. If a snapshot is not there yet, or the driver
+   * still offers a connection that is broken, the read is tried again some milliseconds later.
    * @param giveUp ends what is still being asked
    */
   private async tryAgain<T>(ask: Ask<T>, giveUp: () => void): Promise<T> {

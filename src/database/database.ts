@@ -11,7 +11,6 @@ import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
 import type { ReadAttempt } from './read-attempt.js';
 import { databaseUnavailable } from './read-errors.js';
-import type { ReadSlots } from './read-slots.js';
 import { Topology } from './topology.js';
 
 /** The pause after a failed attempt to connect. Milliseconds. */
@@ -28,7 +27,7 @@ export class Database implements OnApplicationShutdown {
   readonly connection: Connection = createConnection();
   readonly topology = new Topology();
   private readonly logger = new Logger(Database.name);
-  private readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
+  readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
   private isLoggingIn = false;
@@ -41,11 +40,6 @@ export class Database implements OnApplicationShutdown {
     this.clientListeners.push(listener);
   }
 
-  /** Where reads wait for a connection. */
-  get slots(): ReadSlots {
-    return this.reads.slots;
-  }
-
   get db(): Db {
     if (!this.connection.db) throw databaseUnavailable();
     return this.connection.db;
@@ -54,22 +48,20 @@ export class Database implements OnApplicationShutdown {
   private async connect(): Promise<void> {
     const uri = this.config.mongodbUri;
     if (!uri) throw new Error('No MongoDB URI');
-    const open = () => {
-      const opening = openConnection(this.connection, uri);
-      // The client is there before it connects: its first descriptions must not be missed.
-      const client = this.connection.getClient();
-      for (const listener of this.clientListeners) listener(client);
-      return opening;
-    };
-    await tellIfSlow(open, (message) => this.logger.warn(message), SLOW_CONNECTION);
+    const opening = openConnection(this.connection, uri);
+    // The client is there before it connects: its first descriptions must not be missed.
+    const client = this.connection.getClient();
+    for (const listener of this.clientListeners) listener(client);
+    await opening;
   }
 
   /** Connects however long it takes: for the server, which answers 503 in the meantime. */
   async connectEventually(): Promise<void> {
+    const warn = (message: string) => this.logger.warn(message);
     let lastFailure = '';
     while (!this.closed) {
       try {
-        return await this.connect();
+        return await tellIfSlow(() => this.connect(), warn, SLOW_CONNECTION);
       } catch (error) {
         const failure = whyNotConnected(error);
         const level = error instanceof MongoServerError ? 'error' : 'warn';

@@ -3,9 +3,42 @@ import type { Connection } from 'mongoose';
 import { dbOf } from './connection.js';
 import { EXACT_COLLATION } from './driver-options.js';
 import { hasCode } from './mongo-errors.js';
-import { satisfies, wantedIndexes, type WantedIndex } from './wanted-indexes.js';
 
 const NAMESPACE_NOT_FOUND = 26;
+
+/** An index that a schema declares. */
+export interface WantedIndex {
+  readonly collection: string;
+  readonly name: string;
+  readonly keys: Record<string, 1>;
+  readonly unique: boolean;
+}
+
+/** The indexes that the schemas of the connection's models declare. */
+export function wantedIndexes(connection: Connection): WantedIndex[] {
+  return Object.values(connection.models).flatMap(({ collection, schema }) =>
+    schema.indexes().map(([keys, { name = '', unique }]) => ({
+      collection: collection.collectionName,
+      name,
+      keys: keys as Record<string, 1>,
+      unique: unique === true,
+    })),
+  );
+}
+
+/** Whether an index that is there does what is wanted, whatever it is called. */
+export function satisfies(present: Document, { keys, unique }: WantedIndex): boolean {
+  const isWhole = !['partialFilterExpression', 'sparse', 'collation', 'hidden'].some(
+    (restriction) => present[restriction],
+  );
+  // Uniqueness does not depend on the order of fields, and in a sharded collection the shard key comes first.
+  const fieldsOf = (index: Document) => {
+    const fields = Object.entries(index).map(([field, way]) => `${field} ${way}`);
+    return (unique ? fields.toSorted() : fields).join();
+  };
+  const hasKeys = fieldsOf(present['key']) === fieldsOf(keys);
+  return isWhole && hasKeys && (!unique || present['unique'] === true);
+}
 
 /** Whether there is an index that does what is wanted. */
 export async function hasIndex(db: Db, wanted: WantedIndex): Promise<boolean> {

@@ -3,9 +3,8 @@ import type { Connection } from 'mongoose';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from './connection.js';
-import { makeIndex } from './indexes.js';
+import { makeIndex, wantedIndexes } from './indexes.js';
 import { hasCode, isAway } from './mongo-errors.js';
-import { wantedIndexes } from './wanted-indexes.js';
 
 /** One thing that the service wants in the database. */
 export interface InitItem {

@@ -62,8 +62,8 @@ export class ReadAfterTime {
   }
 
   /**
-   * To be called with a primary's own newest write. Later times that were heard well before belong to no write: failed
-   * inserts and transactions advance the clock, too.
+   * To be called with the newest write that a primary tells. Later times that were heard some time before are not those
+   * of writes: failed inserts and transactions advance the cluster time, too.
    */
   wrote(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
@@ -100,7 +100,7 @@ export class ReadAfterTime {
     const behindS = newest.t - newestOnSecondaries.t;
     const writtenBy = (at: number) =>
       this.lastWriteUpTo(this.knownAt(at) ?? newest, newestOnSecondaries);
-    // After a quiet time the first write of a new primary is seconds ahead of members that miss nothing else.
+    // After a quiet time a new primary's first write is seconds later than the last one, which members up to date have.
     const before = writtenBy(last.heardAt - HEARD_KEPT_MS);
     if (behindS >= FAR_BEHIND_S && before.greaterThan(newestOnSecondaries))
       throw databaseUnavailable();

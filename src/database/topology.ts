@@ -109,9 +109,9 @@ export class Topology {
   }
 
   /**
-   * More members that surely vote must be reached than are away: a primary that we can't see may have a majority, and
-   * acknowledge what these don't know. One without priority may have no vote, so it is not counted as a voter. Even with
-   * one more voter that is hidden, and so in no list, those that are away are no majority.
+   * Whether more members that surely vote are reached than are away. Else those that are away could be a majority with
+   * a primary that we can't see, which acknowledges writes that the others lack. One without priority may have no vote,
+   * so it is not counted. One more hidden voter, which is in no list, makes those that are away no majority.
    */
   private get hasMajority(): boolean {
     const members = new Set(this.secondaries.flatMap(({ allHosts }) => allHosts));
@@ -123,7 +123,7 @@ export class Topology {
     return voting.length > members.size - reached.length;
   }
 
-  /** Members that have elected nobody for long are no majority: the others have more hidden voters. */
+  /** A majority elects a primary in time. If there was none for longer, hidden voters must be among the others. */
   private get mayElect(): boolean {
     return this.secondariesNamePrimary || performance.now() - this.lastNamedAt < ELECTION_MAX_MS;
   }

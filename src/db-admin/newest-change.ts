@@ -33,7 +33,7 @@ const BEFORE_OPLOG = [286, 136];
  * @throws MongoServerError where there are no change streams, with the reason
  */
 export async function newestChange(db: Db, collection: string): Promise<NewestInOplog> {
-  // What a majority lacks is not told yet. Both are absent on a standalone server, the first on a mongos.
+  // Streams tell only what a majority has. A mongos lacks the first of these two times, a standalone server both.
   const { lastWrite, operationTime } = await db.command({ hello: 1 });
   const upTo = lastWrite?.majorityOpTime?.ts ?? operationTime;
   // An oplog can be long. A search that is abandoned ends with the connection.

@@ -5,10 +5,9 @@ import { refuseMongos, requirePlainCollections } from '../change-feed/followable
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from '../database/connection.js';
-import { hasIndex } from '../database/indexes.js';
+import { hasIndex, wantedIndexes, type WantedIndex } from '../database/indexes.js';
 import { collectionOptions, hasImages } from '../database/init.js';
 import { isRetryable } from '../database/mongo-errors.js';
-import { wantedIndexes, type WantedIndex } from '../database/wanted-indexes.js';
 import { newestChange, type NewestInOplog } from './newest-change.js';
 
 /** Commands go to the primary, and there may be none. */

@@ -17,8 +17,8 @@ beforeEach(() => {
   metrics = new Metrics(0);
   const onClient = (listener: (client: MongoClient) => void) =>
     clients.forEach((client) => listener(client as unknown as MongoClient));
-  const slots = new ReadSlots(1);
-  void new MongodbMetrics({ onClient, slots } as unknown as Database, metrics);
+  const reads = { slots: new ReadSlots(1) };
+  void new MongodbMetrics({ onClient, reads } as unknown as Database, metrics);
 });
 
 afterEach(() => {

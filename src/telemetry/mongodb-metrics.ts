@@ -41,9 +41,9 @@ export class MongodbMetrics {
     metrics.gauges({
       mongodb_pool_connections: [connections, () => this.open.size],
       mongodb_pool_connections_in_use: [inUse, () => this.inUse.size],
-      mongodb_pool_wait_queue_length: [waiting, () => database.slots.queueLength],
+      mongodb_pool_wait_queue_length: [waiting, () => database.reads.slots.queueLength],
     });
-    database.slots.onRefusal = () => this.checkoutFailures.inc();
+    database.reads.slots.onRefusal = () => this.checkoutFailures.inc();
     database.onClient((client) => this.follow(client));
   }
 

@@ -86,3 +86,19 @@ it('says that MongoDB can be read as soon as a connection shows that it lets us 
   clients[0]?.emit('connectionReady');
   expect(said).toEqual(['MongoDB can be read']);
 });
+
+it('says that MongoDB can be read again, though no event told that it could not', () => {
+  const said = listen();
+  topology.readable = true;
+  clients[0]?.emit('connectionReady');
+  // A read was refused, and a later one was not.
+  topology.hasAccess = false;
+  jest.advanceTimersByTime(10_000);
+  topology.hasAccess = true;
+  clients[0]?.emit('topologyDescriptionChanged');
+  expect(said).toEqual([
+    'MongoDB can be read',
+    'MongoDB cannot be read: db:27017 RSSecondary',
+    'MongoDB can be read',
+  ]);
+});

@@ -10,14 +10,14 @@ import { Metrics } from './metrics.js';
  */
 const WARNS_AFTER_MS = 2_000;
 
+const UP = 'MongoDB can be read';
+
 /** Tells whether MongoDB can be read: in the metrics, and in the log whenever that changes. */
 @Injectable()
 export class MongodbUp {
   private readonly logger = new Logger(MongodbUp.name);
-  /** Whether MongoDB could be read when that was noted last. */
-  private wasUp = false;
-  /** Why MongoDB can't be read, as the log said last. */
-  private lastReason: string | undefined;
+  /** What the log said last. */
+  private told = '';
 
   constructor(
     private readonly database: Database,
@@ -42,13 +42,10 @@ export class MongodbUp {
   }
 
   private noteUp(): void {
-    const { isUp } = this;
-    if (isUp === this.wasUp) return;
-    this.wasUp = isUp;
-    this.lastReason = undefined;
-    if (isUp) {
-      this.logger.log('MongoDB can be read');
-    } else {
+    if (this.isUp) {
+      if (this.told !== UP) this.logger.log(UP);
+      this.told = UP;
+    } else if (this.told === UP) {
       this.warn();
       this.warnLater();
     }
@@ -61,8 +58,8 @@ export class MongodbUp {
   }
 
   private warn(): void {
-    const { summary } = this.database.topology;
-    if (summary !== this.lastReason) this.logger.warn(`MongoDB cannot be read: ${summary}`);
-    this.lastReason = summary;
+    const text = `MongoDB cannot be read: ${this.database.topology.summary}`;
+    if (text !== this.told) this.logger.warn(text);
+    this.told = text;
   }
 }

@@ -69,8 +69,13 @@ export class ChangeHistory {
     return new Set(this.pieces.flatMap((piece) => piece.since(scope.key, position)));
   }
 
+  /** Whether it goes back to a position. */
+  reaches(position: Timestamp): boolean {
+    return this.begin !== undefined && !position.lessThan(this.begin);
+  }
+
   private covers({ liveSince }: CachedScope, position: Timestamp): boolean {
-    if (!this.begin || position.lessThan(this.begin)) return false;
+    if (!this.reaches(position)) return false;
     if (!this.unknownAt || !position.lessThan(this.unknownAt)) return true;
     return liveSince !== undefined && !position.lessThan(liveSince);
   }

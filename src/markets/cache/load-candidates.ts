@@ -3,7 +3,7 @@ import { isComparable } from './id-order.js';
 
 /**
  * A scope is loaded from the third request on, each within a minute of the one before. To load one costs as much as
- * many pages, and of look-ups all over the database some come a second time by chance.
+ * many pages; and where look-ups are spread over the whole database, some scopes are asked for twice by chance.
  */
 export const LOADED_AT_ASK = 3;
 const NOTED_FOR_MS = 60_000;

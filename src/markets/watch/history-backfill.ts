@@ -84,14 +84,9 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   private async waitForSteps(since: Timestamp, waitMs: number): Promise<void> {
     const tooLate = delay(waitMs, undefined, { ref: false });
     for (const filled of this.steps) {
-      if (this.isKnownSince(since)) break;
+      if (this.history.reaches(since)) break;
       await Promise.race([filled, tooLate]);
     }
-  }
-
-  private isKnownSince(position: Timestamp): boolean {
-    const { begin } = this.history;
-    return begin !== undefined && !position.lessThan(begin);
   }
 
   private async fill(generation: number, until: Timestamp, seconds: number): Promise<void> {

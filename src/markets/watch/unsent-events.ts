@@ -29,7 +29,7 @@ export class UnsentEvents {
     }
   }
 
-  /** Whether an event of so many bytes may be written to a stream: always where its key has no large one on its way. */
+  /** Whether an event of so many bytes may be written to a stream: a small one always, and a key's only large one. */
   hasRoom({ keyId }: Stream, eventBytes: number): boolean {
     if (eventBytes < LARGE_BYTES) return true;
     let [ofKey, total] = [0, 0];

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { probeFault } from './probe.js';
+import { promisify } from 'node:util';
 
 let server: Server;
 
@@ -13,45 +14,51 @@ async function serve(listener: RequestListener, host = '127.0.0.1'): Promise<num
   return address.port;
 }
 
+/** What the health check writes to stderr; it fails if the check does. */
+async function check(port: number, { probe = 'live', host = '127.0.0.1' } = {}): Promise<string> {
+  const env = { ...process.env, HOST: host, PORT: String(port) };
+  const args = ['dist/health-check.js', probe];
+  return (await promisify(execFile)(process.execPath, args, { env })).stderr;
+}
+
 afterEach(() => {
   server.closeAllConnections();
   server.close();
 });
 
-describe('probeFault', () => {
+describe("the image's health check", () => {
   it('finds no fault where the probe says 200', async () => {
     const asked: unknown[] = [];
     const port = await serve((request, response) => {
       asked.push(request.url);
       response.end('{}');
     });
-    expect(await probeFault('live', { host: '127.0.0.1', port })).toBeUndefined();
+    expect(await check(port)).toBe('');
     expect(asked).toEqual(['/health/live']);
   });
 
   it('asks on loopback a server that listens everywhere', async () => {
     const port = await serve((_request, response) => response.end('{}'), '0.0.0.0');
-    expect(await probeFault('ready', { host: '0.0.0.0', port })).toBeUndefined();
+    expect(await check(port, { probe: 'ready', host: '' })).toBe('');
   });
 
   it('passes on that the server is not ready', async () => {
     const port = await serve((_request, response) => {
       response.writeHead(503).end();
     });
-    expect(await probeFault('ready', { host: '127.0.0.1', port })).toBe('/health/ready says 503');
+    const failed = check(port, { probe: 'ready' });
+    await expect(failed).rejects.toMatchObject({ code: 1, stderr: '/health/ready says 503\n' });
   });
 
   it('does not wait long for a server that hangs', async () => {
-    const port = await serve(() => undefined);
-    expect(await probeFault('live', { host: '127.0.0.1', port })).toBe(
-      '/health/live does not answer',
-    );
+    const failed = check(await serve(() => undefined));
+    await expect(failed).rejects.toMatchObject({ stderr: '/health/live does not answer\n' });
   });
 
   it('tells of a server that is not there', async () => {
     const port = await serve(() => undefined);
     server.close();
     await once(server, 'close');
-    expect(await probeFault('live', { host: '127.0.0.1', port })).toMatch(/ECONNREFUSED/);
+    await expect(check(port)).rejects.toThrow('ECONNREFUSED');
   });
 });
