@@ -1,17 +1,30 @@
 import { expect, it, jest } from '@jest/globals';
-import { MongoServerError, type Db } from 'mongodb';
+import {
+  MongoServerError,
+  MongoServerSelectionError,
+  type Db,
+  type TopologyDescription,
+} from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { testDatabaseUri } from '../../test/mongo.js';
 import { until } from '../../test/until.js';
 import { followWithReconnect } from './feed-connection.js';
 
-it('leaves connections whose login has ended, which would be refused for ever', async () => {
+it.each([
+  [
+    'connections whose login has ended, which would be refused for ever',
+    new MongoServerError({ message: 'Command aggregate requires authentication' }),
+  ],
+  [
+    'a client that finds no server: it may have forgotten those of the URI',
+    new MongoServerSelectionError('timed out', {} as TopologyDescription),
+  ],
+])('leaves %s', async (_, error) => {
   const ended = new AbortController();
   const closed = jest.fn();
   const follow = ({ client }: Db) => {
     client.on('topologyClosed', closed);
-    const message = 'Command aggregate requires authentication';
-    return Promise.reject(new MongoServerError({ message }));
+    return Promise.reject(error);
   };
   const following = followWithReconnect(testDatabaseUri(), follow, () => undefined, ended.signal);
   try {

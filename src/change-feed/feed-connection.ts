@@ -1,4 +1,10 @@
-import { MongoClient, ReadPreference, type Db, type MongoClientOptions } from 'mongodb';
+import {
+  MongoClient,
+  MongoServerSelectionError,
+  ReadPreference,
+  type Db,
+  type MongoClientOptions,
+} from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { databaseName, DRIVER_OPTIONS } from '../database/driver-options.js';
 import { isLoggedOut } from '../database/mongo-errors.js';
@@ -42,7 +48,8 @@ export async function followWithReconnect(
     } catch (error) {
       if (signal.aborted) break;
       failed(error);
-      if (isLoggedOut(error)) {
+      // Where it finds no server it may have forgotten those of the URI, for good.
+      if (isLoggedOut(error) || error instanceof MongoServerSelectionError) {
         await client?.close();
         client = undefined;
       }

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { MongoServerError, type MongoClient } from 'mongodb';
 import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
@@ -31,6 +31,64 @@ it('keeps its connections where MongoDB wants a login and there is none', async 
   await database.logInAgain();
   expect(connect).not.toHaveBeenCalled();
   expect(database.topology.hasAccess).toBe(false);
+});
+
+function described(...types: string[]) {
+  return { newDescription: { servers: new Map(types.map((type, at) => [at, { type }])) } };
+}
+
+/** A database that is connected by a client, and its client. */
+async function connected() {
+  jest.useFakeTimers();
+  const database = new Database({ ...new Config(), mongodbUri: 'mongodb://a/odds' });
+  const { connection } = database;
+  const client = new EventEmitter();
+  jest.spyOn(connection, 'openUri').mockResolvedValue(connection);
+  const current = jest.spyOn(connection, 'getClient').mockReturnValue(client as MongoClient);
+  const close = jest.spyOn(connection, 'close').mockResolvedValue(undefined);
+  await database.connectEventually();
+  return { client, close, current, database };
+}
+
+describe('a client that knows no server', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+    jest.restoreAllMocks();
+  });
+
+  it('is replaced after a while', async () => {
+    const { client, close } = await connected();
+    client.emit('topologyDescriptionChanged', described('Unknown'));
+    jest.advanceTimersByTime(3_000);
+    client.emit('topologyDescriptionChanged', described());
+    jest.advanceTimersByTime(1_999);
+    expect(close).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    expect(close).toHaveBeenCalledTimes(1);
+  });
+
+  it('is kept where it knows one again, if only as a member that can’t be read', async () => {
+    const { client, close } = await connected();
+    client.emit('topologyDescriptionChanged', described('Unknown'));
+    jest.advanceTimersByTime(3_000);
+    client.emit('topologyDescriptionChanged', described('Unknown', 'RSGhost'));
+    jest.advanceTimersByTime(9_000);
+    expect(close).not.toHaveBeenCalled();
+  });
+
+  it('is not replaced when another has taken its place, nor at the end', async () => {
+    const { client, close, current, database } = await connected();
+    client.emit('topologyDescriptionChanged', described());
+    current.mockReturnValue(new EventEmitter() as MongoClient);
+    jest.advanceTimersByTime(9_000);
+    expect(close).not.toHaveBeenCalled();
+    current.mockReturnValue(client as MongoClient);
+    client.emit('topologyDescriptionChanged', described('RSPrimary'));
+    client.emit('topologyDescriptionChanged', described());
+    await database.onApplicationShutdown();
+    jest.advanceTimersByTime(9_000);
+    expect(close).toHaveBeenCalledTimes(1);
+  });
 });
 
 it('says once that MongoDB is away, a warning, and that it refuses the service, an error', async () => {

@@ -16,6 +16,9 @@ import { Topology } from './topology.js';
 /** The pause after a failed attempt to connect. Milliseconds. */
 const RECONNECT_AFTER_MS = 250;
 
+/** When no server has been known for so long, the hosts of the URI are asked by a new client. Milliseconds. */
+const FORGOTTEN_AFTER_MS = 5_000;
+
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
 const INIT_AGAIN_AFTER_MS = 1_000;
 
@@ -30,7 +33,7 @@ export class Database implements OnApplicationShutdown {
   readonly reads = new BoundedReads(this, this.topology, () => this.logInAgain());
   private readonly clientListeners = [(client: MongoClient) => this.topology.follow(client)];
   private closed = false;
-  private isLoggingIn = false;
+  private isReconnecting = false;
   private lastInitFailures = '';
 
   constructor(private readonly config: Config) {}
@@ -61,7 +64,8 @@ export class Database implements OnApplicationShutdown {
     let lastFailure = '';
     while (!this.closed) {
       try {
-        return await tellIfSlow(() => this.connect(), warn, SLOW_CONNECTION);
+        await tellIfSlow(() => this.connect(), warn, SLOW_CONNECTION);
+        return this.replaceWhenForgetful(this.connection.getClient());
       } catch (error) {
         const failure = whyNotConnected(error);
         const level = error instanceof MongoServerError ? 'error' : 'warn';
@@ -111,13 +115,40 @@ export class Database implements OnApplicationShutdown {
 
   /** Connects anew, since open connections stay without a login; where the URI has no login, that would not help. */
   async logInAgain(): Promise<void> {
-    if (this.isLoggingIn || this.closed) return;
+    if (this.isReconnecting || this.closed) return;
     this.topology.hasAccess = false;
-    if (!this.connection.getClient()?.options.credentials) return;
-    this.isLoggingIn = true;
+    if (this.connection.getClient()?.options.credentials) await this.reconnect();
+  }
+
+  /**
+   * A client never asks a host again that was a standalone server for a moment, takes the primary of a set that was made
+   * anew for an old one, and follows its set to hosts that can't be reached. So it is replaced when it has known no
+   * server for a while.
+   */
+  private replaceWhenForgetful(client: MongoClient): void {
+    let timer: NodeJS.Timeout | undefined;
+    const replace = () => {
+      if (client === this.connection.getClient()) void this.reconnect();
+    };
+    client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      const knowsServer = [...newDescription.servers.values()].some(
+        ({ type }) => type !== 'Unknown',
+      );
+      if (knowsServer) {
+        clearTimeout(timer);
+        timer = undefined;
+      } else {
+        timer ??= setTimeout(replace, FORGOTTEN_AFTER_MS).unref();
+      }
+    });
+  }
+
+  private async reconnect(): Promise<void> {
+    if (this.isReconnecting || this.closed) return;
+    this.isReconnecting = true;
     await this.connection.close(true).catch(() => undefined);
     await this.connectEventually();
-    this.isLoggingIn = false;
+    this.isReconnecting = false;
   }
 
   async onApplicationShutdown(): Promise<void> {
