@@ -40,7 +40,7 @@ const MARKS_MAX = 1_000;
  */
 export class FeedProgress {
   private marks: Mark[] = [];
-  private told: Timestamp | undefined;
+  private toldUpTo: Timestamp | undefined;
   private majorityAt: Timestamp | undefined;
   private lastAskedAt: Moment | undefined;
   /** All that was written before this moment was told; undefined while no such moment is known. */
@@ -57,9 +57,9 @@ export class FeedProgress {
     this.dropReachedMarks();
   }
 
-  /** All up to `told` was told; a majority has all up to `majorityAt`. */
-  reached(told: Timestamp, majorityAt: Timestamp): void {
-    this.told = told;
+  /** All up to `toldUpTo` was told; a majority has all up to `majorityAt`. */
+  reached(toldUpTo: Timestamp, majorityAt: Timestamp): void {
+    this.toldUpTo = toldUpTo;
     this.majorityAt = majorityAt;
     this.dropReachedMarks();
   }
@@ -93,7 +93,7 @@ export class FeedProgress {
   }
 
   private dropReachedMarks(): void {
-    while (this.told && this.marks[0]?.clusterTime.lessThanOrEqual(this.told)) {
+    while (this.toldUpTo && this.marks[0]?.clusterTime.lessThanOrEqual(this.toldUpTo)) {
       this.provenAt = this.marks.shift()?.at;
     }
   }

@@ -93,7 +93,7 @@ describe('what a secondary must have', () => {
     it('is the last write that the primary told', () => {
       for (const seconds of [1_003, 1_006, 1_009]) {
         failToWrite(seconds);
-        readAfterTime.wrote(at(1_000));
+        readAfterTime.noteNewestWrite(at(1_000));
         jest.advanceTimersByTime(1_000);
       }
       expect(leastLater(1_000)).toEqual(at(1_000));
@@ -101,20 +101,20 @@ describe('what a secondary must have', () => {
 
     it('is that time, if it may have been of a write that was under way', () => {
       readAfterTime.advance(signed(at(1_001)));
-      readAfterTime.wrote(at(1_000));
+      readAfterTime.noteNewestWrite(at(1_000));
       expect(leastLater(1_000)).toEqual(at(1_001));
     });
 
     it('is that time, if a secondary has a write of a later primary', () => {
       failToWrite(1_002);
-      readAfterTime.wrote(at(1_000));
+      readAfterTime.noteNewestWrite(at(1_000));
       expect(leastLater(1_001)).toEqual(at(1_002));
     });
 
     it('is the write that came after it', () => {
       readAfterTime.advance(signed(moment(2)));
       jest.advanceTimersByTime(500);
-      readAfterTime.wrote(at(1_000));
+      readAfterTime.noteNewestWrite(at(1_000));
       readAfterTime.advance(signed(moment(3)));
       expect(leastLater(1_000)).toEqual(moment(3));
     });
@@ -123,7 +123,7 @@ describe('what a secondary must have', () => {
       jest.advanceTimersByTime(1_400);
       for (const count of [2, 3]) readAfterTime.advance(signed(moment(count)));
       jest.advanceTimersByTime(500);
-      readAfterTime.wrote(moment(2));
+      readAfterTime.noteNewestWrite(moment(2));
       expect(readAfterTime.minimumForSecondaries(moment(2), true)).toEqual(at(1_000));
     });
   });

@@ -65,7 +65,7 @@ export class ReadAfterTime {
    * To be called with the newest write that a primary tells. Later times that were heard some time before are not those
    * of writes: failed inserts and transactions advance the cluster time, too.
    */
-  wrote(newestWrite: Timestamp): void {
+  noteNewestWrite(newestWrite: Timestamp): void {
     const settledAt = performance.now() - WRITTEN_WITHIN_MS;
     const upTo = this.heard.findLast(({ heardAt }) => heardAt <= settledAt)?.clusterTime;
     this.unwritten = upTo?.greaterThan(newestWrite) ? { after: newestWrite, upTo } : undefined;

@@ -55,7 +55,7 @@ export class Topology {
       const newestWrite: Timestamp | undefined = reply.lastWrite?.opTime?.ts;
       this.lastWrites.set(address, newestWrite);
       this.readAfterTime.advance(signedTimeOf(reply));
-      if (reply.isWritablePrimary && newestWrite) this.readAfterTime.wrote(newestWrite);
+      if (reply.isWritablePrimary && newestWrite) this.readAfterTime.noteNewestWrite(newestWrite);
     });
   }
 

@@ -39,7 +39,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   /** Raised when the feed begins anew, and at shutdown: what is read for an earlier generation is out of date. */
   private generation = 0;
   private closed = false;
-  private begunAt = -Infinity;
+  private feedBegunAt = -Infinity;
   private readonly waits = new FewWaits();
   /** For each step: settled when so much of the past is known, or never will be. */
   steps: readonly Promise<void>[] = [];
@@ -55,7 +55,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   /** @param until where the feed begins; undefined where there is no oplog */
   forgetAll(until: Timestamp | undefined): void {
     const generation = (this.generation += 1);
-    this.begunAt = performance.now();
+    this.feedBegunAt = performance.now();
     if (!until || this.closed) return;
     const steps: Promise<void>[] = [];
     for (const seconds of STEPS_SECONDS) {
@@ -70,7 +70,7 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
     const { since, waitMs } = question;
     if (!since || waitMs < 0) return;
     const { generation } = this;
-    const mayAllWait = performance.now() - this.begunAt < ALL_WAIT_MS;
+    const mayAllWait = performance.now() - this.feedBegunAt < ALL_WAIT_MS;
     if (!mayAllWait && this.waits.isFull) return;
     await this.waits.count(this.waitForSteps(since, waitMs));
     if (generation !== this.generation) await this.waitUntilKnown(question);

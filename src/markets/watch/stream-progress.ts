@@ -28,7 +28,7 @@ export class StreamProgress {
   /** Whether all ids have been told, and what changed meanwhile, so that the client has one state of all. */
   private isCaughtUp = false;
   /** Where the feed was when the client began to catch up. */
-  private begunAt: Timestamp | undefined;
+  private caughtUpFrom: Timestamp | undefined;
   private pending: Pending | undefined;
   private lastChangesAt = -Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -95,14 +95,14 @@ export class StreamProgress {
   private catchUp(): void {
     const { feed, groups } = this.context;
     const { watch, since } = this.options;
-    this.begunAt ??= feed.position;
+    this.caughtUpFrom ??= feed.position;
     for (const scope of watch.scopes.slice(this.scopesTold)) {
       if (this.isBlocked) return;
       this.writeChanges(groups.groups(watch, since, [scope]));
       this.scopesTold += 1;
     }
     if (this.isBlocked) return;
-    this.writeChanges(groups.groups(watch, this.begunAt));
+    this.writeChanges(groups.groups(watch, this.caughtUpFrom));
     this.isCaughtUp = true;
     this.tellCurrent();
   }
