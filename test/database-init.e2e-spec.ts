@@ -305,6 +305,15 @@ describe('making indexes', () => {
     expect(told).toHaveLength(wantedMarketIndexes(service).length);
   });
 
+  it('goes on once there is space on the disk of MongoDB again', async () => {
+    service = await createTestApp({ mongodbUri });
+    await db.collection('markets').dropIndexes();
+    const times = wantedMarketIndexes(service).length;
+    await setFailCommand(mongod, { times }, { failCommands: ['createIndexes'], errorCode: 14_031 });
+    expect(await service.database.init()).toBe(true);
+    expect(await isIndexed()).toBe(true);
+  });
+
   it('turns on post-images once an index build of somebody else has ended', async () => {
     service = await createTestApp({ mongodbUri });
     const off = { changeStreamPreAndPostImages: { enabled: false } };

@@ -25,6 +25,9 @@ const NAMESPACE_EXISTS = 48;
 /** Somebody is building an index on the collection: until that ends, MongoDB changes none of its options. */
 const INDEX_BUILD_RUNS = 12_587;
 
+/** OutOfDiskSpace, by which a full disk is told where MongoDB looks before it writes. */
+const OUT_OF_DISK_SPACE = 14_031;
+
 const WITH_IMAGES = { changeStreamPreAndPostImages: { enabled: true } };
 
 /**
@@ -61,9 +64,14 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    const isPassing = isAway(error) || hasCode(error, INDEX_BUILD_RUNS);
+    const isPassing = isAway(error) || hasCode(error, INDEX_BUILD_RUNS) || isDiskFull(error);
     return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
+}
+
+/** Whether MongoDB's disk is full, until somebody makes space: mongod may live that long. */
+function isDiskFull(error: unknown): boolean {
+  return hasCode(error, OUT_OF_DISK_SPACE) || /No space left on device/.test(messageOf(error));
 }
 
 // Each step looks first: what is there already needs no privilege to make it.
