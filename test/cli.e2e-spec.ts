@@ -184,6 +184,15 @@ describe('the command line', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
+  it('goes on though nobody reads what it says beside its result', async () => {
+    const env = { MONGODB_URI: testDatabaseUri() };
+    const child = startCli(['markets', 'import', '--json', '--dry-run', '-'], { env });
+    child.stderr.destroy();
+    child.stdin.end('{}\n{}\n');
+    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    expect([code, JSON.parse(stdout)]).toEqual([1, expect.objectContaining({ rejected: 2 })]);
+  });
+
   it.each([
     ['can not be written', 'markets db status >/dev/full', 'ENOSPC'],
     [

@@ -102,6 +102,13 @@ it("a client asks past a browser's own cache, and sends no cookies", async () =>
   expect(options).toMatchObject({ cache: 'no-store', credentials: 'omit', redirect: 'manual' });
 });
 
+it("a client calls fetch by itself: a browser's refuses to be another object's", async () => {
+  const headers = { 'Content-Type': 'application/json' };
+  const fetch = jest.fn(async () => new Response('{"data":[]}', { headers }));
+  await clientOf(fetch).byFixture('f');
+  expect(fetch.mock.contexts).toEqual([undefined]);
+});
+
 it('a client that is told nothing else remembers 500 answers', async () => {
   const tags: (string | null)[] = [];
   const client = clientOf(async (_url, request) => {

@@ -211,7 +211,7 @@ it.each([null, {}, [null], [undefined], ['OPEN', null]])(
     await expect(client.changes({ fixtureId: newId(), ...query })).rejects.toThrow(message);
     const watch = client.watch({ fixtureId: newId(), ...query });
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toThrow(message);
-    expect(watch.status).toBe('closed');
+    expect([watch.status, watch.failure?.message]).toEqual(['closed', message]);
   },
 );
 

@@ -100,6 +100,8 @@ it('puts no demo markets beside those of others', async () => {
   await store(service.database.connection, own);
   expect(await prepareDemo(service.database.connection)).toBe(false);
   expect((await stored()).map(({ marketId }) => marketId)).toEqual([own.marketId]);
+  // The key is good all the same: the start shows it.
+  expect((await service.keys.list()).map(({ _id }) => _id)).toContain('demo00000000');
 });
 
 function isPrelive({ marketMoment }: Stored): boolean {

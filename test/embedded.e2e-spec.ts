@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type NetConnectOpts } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -81,6 +81,17 @@ describe('the embedded MongoDB', () => {
     expect(await boundsMb(uri)).toEqual({ oplog: 200, cache: 256 });
     await interrupt(server);
     expect(isAlive(mongod)).toBe(false);
+  });
+
+  it('is the same by whatever link its data path is named', async () => {
+    const link = `${folder} link`;
+    await symlink(folder, link);
+    try {
+      const uri = await new User('the server').uri;
+      expect(await new User('a command', link, 1_000).uri).toBe(uri);
+    } finally {
+      await rm(link);
+    }
   });
 
   it('is opened by all who start at once', async () => {

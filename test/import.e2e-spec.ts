@@ -25,7 +25,7 @@ import { initDatabase } from '../src/database/init.js';
 import type { ImportEntry } from '../src/markets/import/record-batches.js';
 import { MarketWriter, type BatchTally } from '../src/markets/import/market-writer.js';
 import { checkRecord } from '../src/markets/import/market-record.js';
-import { bulkWrite, upsertOf } from '../src/markets/import/stored-markets.js';
+import { bulkWrite, upsertOf, waitForMajority } from '../src/markets/import/stored-markets.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { onMember, setFailCommand, writable } from './mongo-admin.js';
@@ -695,6 +695,15 @@ describe('markets import', () => {
       }
     });
 
+    it('writes nothing in a dry run, not even where nothing would change: a reader may run it', async () => {
+      const record = aRecord();
+      await importHere(collection, record);
+      const refused = { failCommands: ['update', 'insert'], errorCode: 13 };
+      await setFailCommand(mongod, 'alwaysOn', refused);
+      const result = await importInProcess(mongod.uri, ['-', '--dry-run'], ndjson(record));
+      expect(result).toMatchObject({ code: 0, report: counts({ read: 1, unchanged: 1 }) });
+    });
+
     it('finds out what somebody else makes of stored markets', async () => {
       const ids = ['alone', 'same', 'other', 'gone', 'moved'];
       const record = aRecord();
@@ -791,6 +800,17 @@ describe('markets import', () => {
       },
     );
 
+    it('goes on while somebody builds an index: no import needs the images, which wait for that', async () => {
+      const off = { changeStreamPreAndPostImages: { enabled: false } };
+      await other.db().command({ collMod: 'markets', ...off });
+      await setFailCommand(mongod, 'alwaysOn', { failCommands: ['collMod'], errorCode: 12_587 });
+      const result = await importInProcess(mongod.uri, ['-'], ndjson(aRecord()));
+      expect(result).toMatchObject({ code: 0, report: counts({ read: 1, inserted: 1 }) });
+      expect(result.stderr).toMatch(
+        /^warning: pre- and post-images of markets can't be made: .+\n$/,
+      );
+    });
+
     it('ends well at SIGTERM while a feed waits for the indexes', async () => {
       await collection.dropIndexes();
       const noPrimary = { failCommands: ['createIndexes'], errorCode: 10_107 };
@@ -823,6 +843,13 @@ describe('markets import', () => {
         child.kill('SIGKILL');
       }
     });
+  });
+
+  it('waits for a majority of what is unchanged, whatever the connection string says', async () => {
+    const asked: unknown[] = [];
+    const updateOne = async (...[, , options]: unknown[]) => void asked.push(options);
+    await waitForMajority({ updateOne } as unknown as Collection);
+    expect(asked).toEqual([{ writeConcern: { w: 'majority' } }]);
   });
 
   it('stops at a signal after the batch at hand, and says how far it came', async () => {

@@ -140,6 +140,19 @@ it('the live page reads data with any character that JSON may hold', async () =>
   expect(fetch.mock.calls[0]?.[1]?.signal?.aborted).toBe(true);
 });
 
+it('the live page reads an event that comes in pieces', async () => {
+  const { followStream } = (await import(READER)) as StreamReader;
+  const sent = 'event: changes\ndata: {"data":"é"}\n\nevent: end\ndata: {"reason":"key"}\n\n';
+  const pieces = [...Buffer.from(sent)].map((byte) => Uint8Array.of(byte));
+  const body = ReadableStream.from(pieces);
+  jest.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(body as never));
+  const events: unknown[] = [];
+  const signal = AbortSignal.timeout(10_000);
+  const onEvent = (_name: string, data: unknown) => void events.push(data);
+  await followStream({ url: 'http://a', key: 'k', signal, onEvent, onWait: () => undefined });
+  expect(events).toEqual([{ data: 'é' }, { reason: 'key' }]);
+});
+
 it('the live page says all that is wrong with what it asks for', async () => {
   const { followStream } = (await import(READER)) as StreamReader;
   const problem = { detail: 'Wrong.', errors: [{ name: 'eventId', detail: 'must be text' }] };

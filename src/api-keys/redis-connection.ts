@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../common/text.js';
 
 /** A request waits this long for Redis at most, and not at all while Redis is known to be away. */
 const ANSWERS_WITHIN_MS = 200;
@@ -92,13 +93,15 @@ export class RedisConnection {
   /** @param failure of the newest try, if it failed */
   private note(failure?: Error): void {
     // Redis may be noted as away, by a timeout for one, before it answers with an error: that error is told, too.
-    const code = failure?.message.split(' ')[0];
+    const message = failure && messageOf(failure);
+    const code = message?.split(' ')[0];
     const isNews = failure?.name === 'ReplyError' && code !== this.told;
     if ((code !== undefined) === this.isAway && !isNews) return;
     this.told = code;
-    if (!failure) return this.logger.log('Redis is back: requests are counted together again');
+    if (message === undefined)
+      return this.logger.log('Redis is back: requests are counted together again');
     // Only the message: the error itself may hold the command, and that the password.
-    const text = `Redis is away, each process counts requests for itself: ${failure.message}`;
+    const text = `Redis is away, each process counts requests for itself: ${message}`;
     this.logger.warn(text);
   }
 }

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis, ReplyError } from 'ioredis';
 import { RedisConnection } from './redis-connection.js';
@@ -58,6 +59,14 @@ it('lets a Redis that has answered keep its connection', async () => {
   jest.advanceTimersByTime(60_000);
 
   expect(cut).not.toHaveBeenCalled();
+});
+
+it('says why Redis is away where all addresses of its host refuse, which Node tells of each alone', () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+  const counter = newCounter();
+  clientOf(counter).emit('error', new AggregateError([new Error('connect ECONNREFUSED')]));
+  expect(counter.isRedisAway).toBe(true);
+  expect(warn).toHaveBeenCalledWith(expect.stringMatching(/itself: connect ECONNREFUSED$/));
 });
 
 it('looks for a Redis that is away once a second at least', () => {

@@ -17,6 +17,7 @@ import {
   type Db,
   type Document,
 } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
 import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
 import { onMember, setFailCommand, timesFailed, writable } from '../../test/mongo-admin.js';
@@ -288,6 +289,23 @@ it.each([
   // Its answer is true of the moment when it was asked, however late it comes.
   feed.progress.reached(ts, ts);
   expect(feed.provenAt.monotonicMs).toBeLessThanOrEqual(askedAt);
+});
+
+it('takes a reply for no newer than its question, however long it was on its way', async () => {
+  const postBatchResumeToken = { _data: '820000000100000001' };
+  const command = async () => {
+    await delay(50);
+    return { cursor: { id: 0, firstBatch: [], postBatchResumeToken } };
+  };
+  const client = { startSession: () => ({ endSession: async () => undefined }) };
+  const began = performance.now();
+  const batches = changeBatches({ command, client } as unknown as Db, {
+    collections: [],
+    start: {},
+  });
+  const { value } = await batches.next();
+  expect(value.askedAt.monotonicMs - began).toBeLessThan(40);
+  await batches.return(undefined);
 });
 
 it('begins with what a majority has, since newer writes may still be lost', async () => {

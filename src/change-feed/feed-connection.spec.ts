@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import {
+  MongoClient,
   MongoServerError,
   MongoServerSelectionError,
   type Db,
@@ -34,6 +35,17 @@ it.each([
     ended.abort();
     await following;
   }
+});
+
+it('leaves no connection open that is made only after the end', async () => {
+  const ended = new AbortController();
+  const closed = jest.spyOn(MongoClient.prototype, 'close');
+  const follow = jest.fn(async () => undefined);
+  const following = followWithReconnect(testDatabaseUri(), follow, follow, ended.signal);
+  ended.abort();
+  await following;
+  expect(closed).toHaveBeenCalled();
+  closed.mockRestore();
 });
 
 it('tries again after a while, not at once', async () => {

@@ -2,6 +2,8 @@ import { isIPv6 } from 'node:net';
 
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  // Where a host has several addresses, Node tells why each of them failed, and nothing of the whole.
+  if (error instanceof AggregateError && !error.message) return messageOf(error.errors[0]);
   // Some of MongoDB's messages repeat the whole command, with all that was to be written: its name is enough.
   const brief = error.message.replace(/( to execute command )\W*(\w*).*/s, '$1$2');
   // The driver tells how long it took: the same failure is to be told once.

@@ -189,10 +189,10 @@ it('reads on in as many long reads at a time as there are slots, and waits for o
     new Topology(),
     new ReadSlots(1),
   );
-  const reads = [7, 8].map((id) => {
-    const cursor = { id, ns: 'odds.markets', firstBatch: [{ _id: 1 }] };
-    return attempt.restOf(cursor, ({ _id }) => Number(_id));
-  });
+  const cursors = [7, 8].map((id) => ({ id, ns: 'odds.markets', firstBatch: [{ _id: 1 }] }));
+  const reads = cursors.map((cursor) => attempt.restOf(cursor, ({ _id }) => Number(_id)));
+  // Whoever waits holds no documents.
+  expect(cursors.map(({ firstBatch }) => firstBatch)).toEqual([[], []]);
   // One of a single reply needs no slot.
   expect(await attempt.restOf({ id: 0, firstBatch: [{ _id: 3 }] })).toEqual([{ _id: 3 }]);
   await delay(50);

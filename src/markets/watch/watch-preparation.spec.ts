@@ -1,8 +1,9 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { Timestamp } from 'mongodb';
 import type { CachedScope } from '../cache/cached-scope.js';
 import type { Unfit } from '../cache/make-scope.js';
 import type { Scope } from '../scope.js';
+import { FewWaits } from './few-waits.js';
 import { WatchPreparation } from './watch-preparation.js';
 import { WatchQuestion } from './watch-question.js';
 import { Watch } from './watch.js';
@@ -41,6 +42,12 @@ it('loads up to three times where changes make each load outdated, and uses the 
   expect(await open({ loadsNeeded: 3 })).toMatchObject({ problem: undefined, loads: 3 });
   const { problem, loads } = await open({ loadsNeeded: 4 });
   expect([problem?.message, loads]).toEqual([expect.stringContaining('change faster'), 3]);
+});
+
+it('refuses nobody for the many who wait for a position ahead of the feed, but those who bring another', async () => {
+  const isFull = jest.spyOn(FewWaits.prototype, 'isFull', 'get').mockReturnValue(true);
+  expect(await open({})).toMatchObject({ problem: undefined });
+  isFull.mockRestore();
 });
 
 it('loads once where one id of several cannot be streamed, and says so', async () => {
