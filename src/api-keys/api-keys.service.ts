@@ -40,9 +40,12 @@ export class ApiKeysService {
     return this.issue({ ...fields, createdAt, expiresAt }, show);
   }
 
-  /** All keys, the newest last. */
+  /** All keys, the newest last, as a majority has them: a key that is shown as revoked stays revoked. */
   async list(): Promise<StoredApiKey[]> {
-    return this.records.find({}, EXACT).sort({ createdAt: 1, _id: 1 }).toArray();
+    return this.records
+      .find({}, { ...EXACT, readConcern: 'majority' })
+      .sort({ createdAt: 1, _id: 1 })
+      .toArray();
   }
 
   /** Ends a key for good. The time of revocation of a key that is revoked already stays. */

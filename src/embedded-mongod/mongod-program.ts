@@ -30,5 +30,7 @@ export function firstLine(error: unknown): string {
   const { message, stderr, code } = error as ExecFileException;
   if (code === 'ENOENT' && stderr !== undefined) return NO_PROGRAM;
   const lines = (stderr || message).split('\n').filter((line) => line.trim());
-  return lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
+  // Python ends with it, pip too where it fails in a way of its own, as for want of space.
+  const raised = lines.findLast((line) => /^[\w.]+Error: /.test(line));
+  return raised ?? lines.find((line) => /^error/i.test(line)) ?? lines[0] ?? '';
 }

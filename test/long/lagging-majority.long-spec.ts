@@ -100,6 +100,18 @@ describe('while a majority of the members lacks what the primary has', () => {
     expect(since.ageSeconds).toBeGreaterThan(0);
   });
 
+  it('lists no key as revoked that may be good again', async () => {
+    const [key] = await service.keys.list();
+    const keys = client
+      .db(service.database.db.databaseName)
+      .collection<{ _id?: string }>('api_keys');
+    const revoke = (revokedAt: Date | null) =>
+      keys.updateOne({ _id: key?._id }, { $set: { revokedAt } }, { writeConcern: { w: 1 } });
+    await revoke(new Date());
+    const listed = await service.keys.list().finally(() => revoke(null));
+    expect(listed[0]).toEqual(key);
+  });
+
   it('shows what the primary has, without memory too', async () => {
     const reader = await anotherReplica({ cacheMaxMb: 0 });
     try {
