@@ -82,13 +82,11 @@ export class ScopeLoader implements ChangeListener {
   /** Reads from a snapshot that has everything the feed has told so far. */
   private read(scopes: readonly Scope[], { budgetMs, inOneReply }: LoadBounds) {
     const afterClusterTime = this.feed.position;
-    const command = findScopes(scopes);
+    const readConcern = { level: 'snapshot', afterClusterTime };
+    const command = { ...findScopes(scopes), readConcern };
     if (inOneReply) command.batchSize = command.limit;
     return this.database.read(budgetMs, async (attempt) => {
-      const { cursor, operationTime } = await attempt.command({
-        ...command,
-        readConcern: { level: 'snapshot', afterClusterTime },
-      });
+      const { cursor, operationTime } = await attempt.command(command);
       if (inOneReply) attempt.killCursor(cursor);
       const isCut = inOneReply && isOpen(cursor);
       const asOf = cursor.atClusterTime ?? afterClusterTime;
