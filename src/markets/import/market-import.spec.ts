@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { aRecord, ndjson } from '../../../test/imports.js';
 import { MarketImport } from './market-import.js';
-import type { MarketWriter } from './market-writer.js';
+import type { BatchTally } from './market-writer.js';
 import { ImportProgress } from './import-progress.js';
 import { RejectLog } from './reject-log.js';
 
@@ -14,7 +14,7 @@ const written = { counts: { inserted: 1, updated: 0, unchanged: 0 }, refused: []
 
 /** Imports one record. */
 async function importOne(
-  write: () => Promise<unknown>,
+  write: () => Promise<object>,
   say: (message: string) => Promise<void> = async () => undefined,
   text = line,
 ) {
@@ -26,8 +26,8 @@ async function importOne(
     await writeFile(file, text);
     const rejects = new RejectLog(undefined, progress);
     const { signal } = new AbortController();
-    const writer = { write } as unknown as MarketWriter;
-    await new MarketImport(writer, rejects, progress, signal, false).run([file]);
+    const tally = write as () => Promise<BatchTally>;
+    await new MarketImport(tally, rejects, progress, signal, false).run([file]);
     return shown.mock.calls;
   } finally {
     progress.stop();

@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { tellIfSlow } from '../../common/tell-if-slow.js';
 import { messageOf, printable } from '../../common/text.js';
 import { RecordBatches, type ImportEntry } from './record-batches.js';
-import { retryWhileAway } from './retry-while-away.js';
 import { openForReading } from './files.js';
-import type { BatchTally, MarketWriter } from './market-writer.js';
+import type { BatchTally } from './market-writer.js';
 import { checkRecord, type Fault } from './market-record.js';
 import type { ImportProgress } from './import-progress.js';
 import { parseRecord, readRecords } from './record-reader.js';
@@ -29,15 +28,18 @@ export class MarketImport {
   /** Files that could not be read to their end, with the reason. */
   readonly failures: string[] = [];
   private readonly batches = new RecordBatches(
-    async (batch) => this.count(await this.write(batch)),
+    async (batch) => this.count(await this.writeOrFail(batch)),
     this.follow,
   );
   private readonly stop = AbortSignal.any([this.signal, this.batches.failed]);
   private bytes = 0;
 
-  /** @param follow whether records are written as they come, and MongoDB is waited for */
+  /**
+   * @param write writes a batch, and throws when MongoDB can't be used
+   * @param follow whether records are written as they come
+   */
   constructor(
-    private readonly writer: MarketWriter,
+    private readonly write: (batch: readonly ImportEntry[]) => Promise<BatchTally>,
     private readonly rejects: RejectLog,
     private readonly progress: ImportProgress,
     private readonly signal: AbortSignal,
@@ -89,12 +91,12 @@ export class MarketImport {
     await this.batches.add({ file, line, bytes: size, record });
   }
 
-  private async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
-    const write = () => this.writer.write(batch);
-    const { follow, signal, progress } = this;
-    const writeAll = follow ? () => retryWhileAway(write, signal, progress) : write;
+  private async writeOrFail(batch: readonly ImportEntry[]): Promise<BatchTally> {
     try {
-      return await tellIfSlow(writeAll, (message) => progress.say(message));
+      return await tellIfSlow(
+        () => this.write(batch),
+        (message) => this.progress.say(message),
+      );
     } catch (error) {
       throw importFailure(messageOf(error), error);
     }

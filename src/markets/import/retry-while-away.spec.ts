@@ -2,13 +2,16 @@ import { expect, it, jest } from '@jest/globals';
 import {
   MongoBulkWriteError,
   MongoNetworkError,
+  MongoNotConnectedError,
   MongoServerError,
+  type MongoClient,
   type BulkWriteResult,
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { retryWhileAway } from './retry-while-away.js';
 import type { ImportProgress } from './import-progress.js';
 
+const client = { connect: async () => undefined } as unknown as MongoClient;
 const said: string[] = [];
 const progress = {
   say: async (message: string) => {
@@ -25,7 +28,7 @@ it('writes again what the network has cut, and says once that it waits', async (
   const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
   for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(undefined));
   const { signal } = new AbortController();
-  await expect(retryWhileAway(work, signal, progress)).resolves.toBe('written');
+  await expect(retryWhileAway(work, client, signal, progress)).resolves.toBe('written');
   expect(said).toEqual(['Waiting for MongoDB: refused or cut']);
 });
 
@@ -38,16 +41,16 @@ it('writes again what MongoDB could not do now, and says can be done later, as a
   });
   const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
   const { signal } = new AbortController();
-  await expect(retryWhileAway(work.mockRejectedValueOnce(later), signal, progress)).resolves.toBe(
-    'written',
-  );
+  await expect(
+    retryWhileAway(work.mockRejectedValueOnce(later), client, signal, progress),
+  ).resolves.toBe('written');
 });
 
 it('does not write again what MongoDB refuses', async () => {
   const refused = bulkWriteError(13);
   const { signal } = new AbortController();
   const work = () => Promise.reject(refused);
-  await expect(retryWhileAway(work, signal, progress)).rejects.toBe(refused);
+  await expect(retryWhileAway(work, client, signal, progress)).rejects.toBe(refused);
 });
 
 it('goes on for two seconds after the signal, and gives up then', async () => {
@@ -58,7 +61,24 @@ it('goes on for two seconds after the signal, and gives up then', async () => {
     throw away;
   };
   const began = performance.now();
-  const done = retryWhileAway(work, stop.signal, progress);
+  const done = retryWhileAway(work, client, stop.signal, progress);
   await expect(Promise.race([done, delay(4_000)])).rejects.toBe(away);
   expect(performance.now() - began).toBeGreaterThan(1_999);
+});
+
+it('connects again where a name server was silent, and gives up where MongoDB refuses it', async () => {
+  const refused = new MongoServerError({ message: 'Authentication failed.', code: 18 });
+  const connect = jest
+    .fn<() => Promise<MongoClient>>()
+    .mockRejectedValueOnce(new Error('querySrv ETIMEOUT _mongodb._tcp.example.com'))
+    .mockResolvedValueOnce(client)
+    .mockRejectedValueOnce(refused);
+  const work = jest
+    .fn<() => Promise<string>>()
+    .mockRejectedValueOnce(new MongoNotConnectedError('Client must be connected'))
+    .mockResolvedValue('written');
+  const again = { connect } as unknown as MongoClient;
+  const { signal } = new AbortController();
+  await expect(retryWhileAway(work, again, signal, progress)).resolves.toBe('written');
+  await expect(retryWhileAway(work, again, signal, progress)).rejects.toBe(refused);
 });

@@ -9,8 +9,9 @@ import { totalBytes } from './files.js';
 import { importFailure, MarketImport } from './market-import.js';
 import { MarketWriter } from './market-writer.js';
 import { ImportProgress } from './import-progress.js';
+import type { ImportEntry } from './record-batches.js';
 import { RejectLog } from './reject-log.js';
-import { TRY_AGAIN_AFTER_MS } from './retry-while-away.js';
+import { retryWhileAway, TRY_AGAIN_AFTER_MS } from './retry-while-away.js';
 
 /** A command's process ends 5 s after the signal, and the report comes before that. Milliseconds. */
 const REPORT_AFTER_SIGNAL_MS = 4_500;
@@ -33,7 +34,12 @@ export async function runImport(
   const progress = new ImportProgress(totalBytes(files), say);
   const rejectLog = new RejectLog(rejects, progress);
   const writer = new MarketWriter(connection.model(Market.name).collection, dryRun);
-  const marketImport = new MarketImport(writer, rejectLog, progress, signal, follow);
+  const client = connection.getClient();
+  const write = (batch: readonly ImportEntry[]) => {
+    const writeOnce = () => writer.write(batch);
+    return follow ? retryWhileAway(writeOnce, client, signal, progress) : writeOnce();
+  };
+  const marketImport = new MarketImport(write, rejectLog, progress, signal, follow);
   try {
     rejectLog.open();
     await Promise.race([marketImport.run(files), outOfTime(signal)]);
