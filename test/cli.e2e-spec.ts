@@ -410,7 +410,7 @@ describe('db init', () => {
 });
 
 it(
-  'a command that loses MongoDB on its way says so, and that its work may be done',
+  'a command that loses MongoDB on its way, or whose write is killed, says so, and that its work may be done',
   async () => {
     const mongod = await TestMongod.start();
     const env = { MONGODB_URI: mongod.uri };
@@ -418,7 +418,7 @@ it(
       const id = JSON.parse(
         (await runCli(['keys', 'create', '--name', 'x', '--json'], { env })).stdout,
       ).id;
-      for (const fault of [{ errorCode: 10107 }, { closeConnection: true }]) {
+      for (const fault of [{ errorCode: 10107 }, { errorCode: 11601 }, { closeConnection: true }]) {
         await setFailCommand(mongod, 'alwaysOn', { failCommands: ['update'], ...fault });
         const { code, stderr } = await runCli(['keys', 'revoke', id], { env });
         expect(code).toBe(1);
@@ -467,6 +467,13 @@ describe('db status', () => {
           expect(JSON.parse(stdout).changeFeed).toEqual({ on: true });
         }
         expect(await onMember(mongod, 0, timesFailed)).toBe(2);
+        // Where it lasts, it is told.
+        const failing = { failCommands: ['aggregate'], errorCode: INTERRUPTED_BY_ELECTION };
+        await setFailCommand(mongod, 'alwaysOn', failing);
+        const { stdout } = await runCli(['db', 'status', '--json'], {
+          env: { MONGODB_URI: mongod.uri },
+        });
+        expect(JSON.parse(stdout).changeFeed).toMatchObject({ on: false });
       } finally {
         await mongod.stop();
       }

@@ -4,6 +4,8 @@ import { generateKey, hashKey, keyIdOf } from '../src/api-keys/key-form.js';
 import { addKeysCommands } from '../src/api-keys/keys.commands.js';
 import type { CommandContext } from '../src/common/command.js';
 import { createTestApp, type TestApp } from './app.js';
+import { testDatabaseUri } from './mongo.js';
+import { monitored, readsDuring } from './mongo-commands.js';
 
 const DAY_MS = 86_400_000;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -24,7 +26,7 @@ interface Printed<T> {
 let service: TestApp;
 
 beforeAll(async () => {
-  service = await createTestApp();
+  service = await createTestApp({ mongodbUri: monitored(testDatabaseUri()) });
 });
 
 afterAll(async () => {
@@ -120,6 +122,11 @@ describe('keys create', () => {
 });
 
 describe('keys list', () => {
+  it('shows what a majority has: a key that is revoked on its primary alone may be good again', async () => {
+    const reads = await readsDuring(service.database.connection, () => run('list'));
+    expect(reads).toMatchObject([{ find: 'api_keys', readConcern: { level: 'majority' } }]);
+  });
+
   it('has the newest key last', async () => {
     const ids: string[] = [];
     for (let made = 0; made < 6; made += 1) ids.push((await create()).id);

@@ -4,6 +4,15 @@ import { Listeners } from './listeners.js';
 
 const clusterTime = new Timestamp({ t: 1, i: 1 });
 
+it('knows when the newest change was made, though that was too large to be held', () => {
+  const listeners = new Listeners();
+  listeners.add('markets', {});
+  const wallTime = new Date(7);
+  const last = { _id: { _data: '' }, operationType: 'delete', clusterTime, wallTime };
+  listeners.tell({ events: undefined, last });
+  expect(listeners.newestChangeOf('markets')).toBe(wallTime);
+});
+
 it.each([
   [-1_000, 1_000],
   // The clock of MongoDB is ahead.

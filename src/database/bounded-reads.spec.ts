@@ -177,20 +177,21 @@ it('takes the wait for a slot off the time of a read, which is promised from the
   expect(sent[0]?.command['maxTimeMS']).toBeLessThan(700);
 });
 
-it('tries again while the driver offers broken connections', async () => {
-  const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
-  let broken = 3;
-  const read = async () => {
-    if (broken === 0) return 'answer';
-    broken -= 1;
-    throw Object.assign(new Error('This socket has been ended by the other party'), {
-      code: 'EPIPE',
-    });
-  };
-  await expect(reads.run(900, read)).resolves.toBe('answer');
-  broken = Infinity;
-  await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
-});
+it.each(['EPIPE', 'ECONNRESET'])(
+  'tries again while the driver offers broken connections: %s',
+  async (code) => {
+    const { reads } = readsOf('RSPrimary', 'RSSecondary', 'RSSecondary');
+    let broken = 3;
+    const read = async () => {
+      if (broken === 0) return 'answer';
+      broken -= 1;
+      throw Object.assign(new Error('This socket has been ended by the other party'), { code });
+    };
+    await expect(reads.run(900, read)).resolves.toBe('answer');
+    broken = Infinity;
+    await expect(reads.run(900, read)).rejects.toMatchObject({ code: 'database_unavailable' });
+  },
+);
 
 it.each([
   ['a snapshot that is not there yet, as after an index was made', 246],

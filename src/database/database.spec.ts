@@ -4,6 +4,7 @@ import { MongoServerError, type MongoClient } from 'mongodb';
 import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { EventEmitter, once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { Config } from '../config.js';
 import { SLOW_CONNECTION } from '../common/tell-if-slow.js';
 import { Database } from './database.js';
@@ -21,6 +22,19 @@ it('logs in anew each time that MongoDB knows it no more, once at a time', async
   expect(database.topology.hasAccess).toBe(false);
   await database.logInAgain();
   expect(connect).toHaveBeenCalledTimes(2);
+});
+
+it('connects anew once at a time, however long MongoDB is away', async () => {
+  const database = new Database(new Config());
+  jest.spyOn(database.connection, 'getClient').mockReturnValue(clientWith({}));
+  const connect = jest
+    .spyOn(database, 'connectEventually')
+    .mockReturnValue(new Promise(() => undefined));
+  void database.logInAgain();
+  await setImmediate();
+  void database.logInAgain();
+  await setImmediate();
+  expect(connect).toHaveBeenCalledTimes(1);
 });
 
 it('keeps its connections where MongoDB wants a login and there is none', async () => {
@@ -74,6 +88,17 @@ describe('a client that knows no server', () => {
     client.emit('topologyDescriptionChanged', described('Unknown', 'RSGhost'));
     jest.advanceTimersByTime(9_000);
     expect(close).not.toHaveBeenCalled();
+  });
+
+  it('is replaced after a while though it has known one again in the meantime, and lost that, too', async () => {
+    const { client, close } = await connected();
+    for (const type of ['Unknown', 'RSPrimary', 'Unknown']) {
+      client.emit('topologyDescriptionChanged', described(type));
+      jest.advanceTimersByTime(3_000);
+    }
+    expect(close).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(2_000);
+    expect(close).toHaveBeenCalledTimes(1);
   });
 
   it('is not replaced when another has taken its place, nor at the end', async () => {

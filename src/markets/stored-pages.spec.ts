@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { Binary, Long, MongoClient, Timestamp, type Document } from 'mongodb';
+import { setImmediate } from 'node:timers/promises';
 import { testDatabaseUri } from '../../test/mongo.js';
 import type { Database } from '../database/database.js';
 import { ReadAfterTime } from '../database/read-after-time.js';
@@ -109,6 +110,20 @@ it('sees in a pass that one market took the place of another, though neither is 
   } finally {
     await client.close();
   }
+});
+
+it('reads one page after the other where no snapshot is read: a transaction takes no two commands at once', async () => {
+  const pages = new StoredPages({ topology: {} } as unknown as Database);
+  let underWay = 0;
+  const together: number[] = [];
+  const rowsOfOneState = async () => {
+    together.push((underWay += 1));
+    await setImmediate();
+    underWay -= 1;
+    return [];
+  };
+  await pages.read([LOOKUP, LOOKUP, LOOKUP], { rowsOfOneState } as unknown as ReadAttempt);
+  expect(together).toEqual([1, 1, 1]);
 });
 
 it('has the pages of several look-ups in one reply, so that they need no slot of long reads', async () => {

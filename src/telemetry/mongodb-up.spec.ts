@@ -87,6 +87,21 @@ it('says that MongoDB can be read as soon as a connection shows that it lets us 
   expect(said).toEqual(['MongoDB can be read']);
 });
 
+it('says nothing more of a MongoDB that can be read again before the reason is looked at once more', () => {
+  const said = listen();
+  topology.readable = true;
+  clients[0]?.emit('connectionReady');
+  for (const readable of [false, true]) {
+    topology.readable = readable;
+    clients[0]?.emit('topologyDescriptionChanged');
+  }
+  jest.advanceTimersByTime(10_000);
+  expect(said.slice(1)).toEqual([
+    'MongoDB cannot be read: db:27017 RSSecondary',
+    'MongoDB can be read',
+  ]);
+});
+
 it('says that MongoDB can be read again, though no event told that it could not', () => {
   const said = listen();
   topology.readable = true;

@@ -4,8 +4,10 @@ import {
   MongoNetworkError,
   MongoNotConnectedError,
   MongoServerError,
+  MongoServerSelectionError,
   type MongoClient,
   type BulkWriteResult,
+  type TopologyDescription,
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { retryWhileAway } from './retry-while-away.js';
@@ -24,9 +26,13 @@ function bulkWriteError(code: number | undefined): MongoBulkWriteError {
   return new MongoBulkWriteError(error, {} as BulkWriteResult);
 }
 
-it('writes again what the network has cut, and says once that it waits', async () => {
+it.each([
+  ['the network has cut', undefined],
+  ['an operator has killed', 11_601],
+])('writes again what %s, and says once that it waits', async (_what, code) => {
+  said.length = 0;
   const work = jest.fn<() => Promise<string>>().mockResolvedValue('written');
-  for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(undefined));
+  for (let cuts = 0; cuts < 2; cuts += 1) work.mockRejectedValueOnce(bulkWriteError(code));
   const { signal } = new AbortController();
   await expect(retryWhileAway(work, client, signal, progress)).resolves.toBe('written');
   expect(said).toEqual(['Waiting for MongoDB: refused or cut']);
@@ -64,6 +70,19 @@ it('goes on for two seconds after the signal, and gives up then', async () => {
   const done = retryWhileAway(work, client, stop.signal, progress);
   await expect(Promise.race([done, delay(4_000)])).rejects.toBe(away);
   expect(performance.now() - began).toBeGreaterThan(1_999);
+});
+
+it('closes a client that finds no server, which may have forgotten that of its URI, and no other', async () => {
+  const close = jest.fn(async () => undefined);
+  const forgetful = { ...client, close } as unknown as MongoClient;
+  const work = jest
+    .fn<() => Promise<string>>()
+    .mockRejectedValueOnce(new MongoServerSelectionError('timed out', {} as TopologyDescription))
+    .mockRejectedValueOnce(new MongoNetworkError('cut'))
+    .mockResolvedValue('written');
+  const { signal } = new AbortController();
+  await expect(retryWhileAway(work, forgetful, signal, progress)).resolves.toBe('written');
+  expect(close).toHaveBeenCalledTimes(1);
 });
 
 it('connects again where a name server was silent, and gives up where MongoDB refuses it', async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { MongoNetworkError, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
@@ -136,6 +136,19 @@ it('lets few requests wait for a past that takes long to read: other requests ne
   expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
   await delay(2_000);
   expect(await wait()).toBe(false);
+});
+
+it('lets all wait for the past for a moment whenever the feed begins anew, however long the process has run', async () => {
+  silentBefore = 1_500;
+  jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_600_000);
+  begin(at(2_000));
+  const wait = () => {
+    const question = { since: at(1_600), waitMs: 5_000 } as WatchQuestion;
+    const known = backfill.waitUntilKnown(question).then(() => false);
+    return Promise.race([known, delay(100, true, { ref: false })]);
+  };
+  expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
+  jest.restoreAllMocks();
 });
 
 it('has only the ids of each market sent: ten minutes of whole markets may be gigabytes', async () => {

@@ -25,6 +25,15 @@ it('waits for a feed that begins only now', async () => {
   expect(await reached).toBeUndefined();
 });
 
+it('leaves a question to MongoDB after a second, though it brings a position, where the feed begins late', async () => {
+  const feed = { ...blind, isStarting: true };
+  const since = performance.now();
+  const question = { waitMs: 30_000, needsFeed: false };
+  const unavailable = await waitForFeed(feed as ChangeFeed, position, question);
+  expect(unavailable?.code).toBe('changes_unavailable');
+  expect(performance.now() - since).toBeLessThan(10_000);
+});
+
 it('waits for none that has failed to', async () => {
   const feed = { ...blind, isStarting: true };
   const reached = waitForFeed(feed as ChangeFeed, position, { waitMs: 1_000, needsFeed: false });
