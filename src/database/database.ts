@@ -22,6 +22,8 @@ const FORGOTTEN_AFTER_MS = 5_000;
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
 const INIT_AGAIN_AFTER_MS = 1_000;
 
+const warnOfInit = (message: string) => new Logger('DatabaseInit').warn(message);
+
 const UUIDS = /\b[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\b/g;
 
 /** The connection to MongoDB: it never gives up, and no read outlives its budget. */
@@ -82,14 +84,14 @@ export class Database implements OnApplicationShutdown {
    */
   async init(): Promise<boolean> {
     while (!this.closed) {
-      const report = await initDatabase(this.connection);
+      const report = await initDatabase(this.connection, warnOfInit);
       const failures = report
         .filter(({ ok }) => !ok)
         .map(({ what, reason }) => `Could not make ${what}: ${reason}`);
       // MongoDB gives each index build that fails a name of its own.
       const withoutNames = failures.join().replaceAll(UUIDS, '');
       if (withoutNames !== this.lastInitFailures) {
-        for (const failure of failures) new Logger('DatabaseInit').warn(failure);
+        for (const failure of failures) warnOfInit(failure);
       }
       this.lastInitFailures = withoutNames;
       if (!report.some(({ isPassing }) => isPassing)) return failures.length === 0;
@@ -100,8 +102,7 @@ export class Database implements OnApplicationShutdown {
 
   /** For the server that leaves indexes to `db init`: without them each look-up reads all markets. */
   async warnOfMissingIndexes(): Promise<void> {
-    for (const warning of await missingIndexes(this.connection))
-      new Logger('DatabaseInit').warn(warning);
+    for (const warning of await missingIndexes(this.connection)) warnOfInit(warning);
   }
 
   /**

@@ -73,10 +73,13 @@ export async function makeIndex(db: Db, wanted: WantedIndex): Promise<void> {
   if (present.some((index) => satisfies(index, wanted))) return;
   // An index made with the collection's own collation serves no exact comparison, but holds the name.
   const isTaken = present.some(({ name }) => name === wanted.name);
+  const { setName } = await db.command({ hello: 1 });
   await collection.createIndex(wanted.keys, {
     name: isTaken ? `${wanted.name}_exact` : wanted.name,
     collation: EXACT_COLLATION,
     ...(wanted.unique && { unique: true }),
+    // By default MongoDB waits for every member, one that is away among them.
+    ...(setName && { commitQuorum: 'majority' }),
   });
 }
 

@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { MongoServerError, type ErrorDescription } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { initDatabase } from './init.js';
@@ -22,4 +22,16 @@ it.each([
 it('is not tried again where an operator has killed it', async () => {
   const killed = await made({ message: 'operation was interrupted', code: 11_601 });
   expect(killed).toEqual(expect.not.objectContaining({ isPassing: true }));
+});
+
+it('tells that it takes long, as where an index waits for a member that is away', async () => {
+  jest.useFakeTimers();
+  const say = jest.fn();
+  const db = { listCollections: () => ({ toArray: () => new Promise(() => undefined) }) };
+  void initDatabase({ db, models: {} } as unknown as Connection, say);
+  jest.advanceTimersByTime(4_999);
+  expect(say).not.toHaveBeenCalled();
+  jest.advanceTimersByTime(1);
+  expect(say.mock.calls).toEqual([[expect.stringContaining('has taken 5 s so far')]]);
+  jest.useRealTimers();
 });

@@ -1,6 +1,7 @@
 import type { Db, Document } from 'mongodb';
 import type { Connection } from 'mongoose';
 import { COLLECTIONS, MARKETS } from '../common/collections.js';
+import { SLOW_INIT, tellIfSlow } from '../common/tell-if-slow.js';
 import { messageOf } from '../common/text.js';
 import { dbOf } from './connection.js';
 import { makeIndex, wantedIndexes } from './indexes.js';
@@ -33,8 +34,16 @@ const WITH_IMAGES = { changeStreamPreAndPostImages: { enabled: true } };
 /**
  * Makes the service's collections and the indexes of the connection's models, where they are missing, and turns on what
  * the change feed needs. Drops nothing, and goes on where something can't be made.
+ * @param say is told where it takes long
  */
-export async function initDatabase(connection: Connection): Promise<InitItem[]> {
+export function initDatabase(
+  connection: Connection,
+  say: (message: string) => unknown = () => undefined,
+): Promise<InitItem[]> {
+  return tellIfSlow(() => makeAll(connection), say, SLOW_INIT);
+}
+
+async function makeAll(connection: Connection): Promise<InitItem[]> {
   const db = dbOf(connection);
   const items: InitItem[] = [];
   for (const name of COLLECTIONS) {

@@ -17,9 +17,9 @@ export function addDbCommands(program: Command, run: RunCommand): void {
     .action(run(status));
 }
 
-async function init({ connection, print }: CommandContext): Promise<void> {
+async function init({ connection, print, say }: CommandContext): Promise<void> {
   const { initDatabase } = await import('../database/init.js');
-  const items = await initDatabase(connection);
+  const items = await initDatabase(connection, say);
   const lines = items.map(({ what, ok, reason }) => {
     const because = reason ? `: ${printable(reason, REASON_LENGTH_MAX)}` : '';
     return `${ok ? 'ok    ' : 'FAILED'}  ${what}${because}`;

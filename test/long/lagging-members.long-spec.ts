@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { generateKey } from '../../src/api-keys/key-form.js';
 import { DRIVER_OPTIONS } from '../../src/database/driver-options.js';
 import { createTestApp, type TestApp } from '../app.js';
-import { aMarket, aRunner, keyRecord } from '../factories.js';
+import { aMarket, aRunner, keyRecord, store } from '../factories.js';
 import { onEachMember, onMember, primaryOf, setFailCommand, writable } from '../mongo-admin.js';
 import { TestMongod } from '../mongo.js';
 import { until } from '../until.js';
@@ -136,6 +136,22 @@ afterAll(async () => {
   await writer?.close();
   await mongod?.stop();
 }, START_MS);
+
+it(
+  'indexes are made while a member is away',
+  async () => {
+    const [away = 0] = secondaries();
+    await mongod.kill('SIGKILL', away);
+    const markets = writer.db().collection('markets');
+    // MongoDB asks no member for the index of an empty collection.
+    await store(service.database.connection, aMarket());
+    await markets.dropIndexes();
+    const { database } = service;
+    expect(await Promise.race([database.init(), delay(20_000, 'late', { ref: false })])).toBe(true);
+    await mongod.restart(away);
+  },
+  START_MS,
+);
 
 describe('secondaries that lag', () => {
   it(

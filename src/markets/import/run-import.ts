@@ -75,7 +75,7 @@ async function prepare(
 ): Promise<string[]> {
   if (!dbInit) return missingIndexes(connection);
   for (let isFirst = true; ; isFirst = false) {
-    const failed = (await initDatabase(connection)).filter(({ ok }) => !ok);
+    const failed = (await initDatabase(connection, say)).filter(({ ok }) => !ok);
     // No import needs the images: while somebody builds an index they can't be turned on.
     const away = failed.find(({ what, isPassing }) => isPassing && what !== IMAGES);
     if (!away) return failed.map(warningOf);
