@@ -124,30 +124,27 @@ it('waits no longer than there is time for', async () => {
   expect(isOver).toBe(true);
 });
 
+/** Whether a request waits for more than a moment. */
+function waitsLonger(): Promise<boolean> {
+  const question = { since: at(1_600), waitMs: 5_000 } as WatchQuestion;
+  const known = backfill.waitUntilKnown(question).then(() => false);
+  return Promise.race([known, delay(100, true, { ref: false })]);
+}
+
 it('lets few requests wait for a past that takes long to read: other requests need the places in flight', async () => {
   silentBefore = 1_500;
   begin(at(2_000));
-  const wait = () => {
-    const question = { since: at(1_600), waitMs: 5_000 } as WatchQuestion;
-    const known = backfill.waitUntilKnown(question).then(() => false);
-    return Promise.race([known, delay(100, true, { ref: false })]);
-  };
   // A start is over before long, as a rule: all wait for that.
-  expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
+  expect(await Promise.all(Array.from({ length: 30 }, waitsLonger))).not.toContain(false);
   await delay(2_000);
-  expect(await wait()).toBe(false);
+  expect(await waitsLonger()).toBe(false);
 });
 
 it('lets all wait for the past for a moment whenever the feed begins anew, however long the process has run', async () => {
   silentBefore = 1_500;
   jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_600_000);
   begin(at(2_000));
-  const wait = () => {
-    const question = { since: at(1_600), waitMs: 5_000 } as WatchQuestion;
-    const known = backfill.waitUntilKnown(question).then(() => false);
-    return Promise.race([known, delay(100, true, { ref: false })]);
-  };
-  expect(await Promise.all(Array.from({ length: 30 }, wait))).not.toContain(false);
+  expect(await Promise.all(Array.from({ length: 30 }, waitsLonger))).not.toContain(false);
   jest.restoreAllMocks();
 });
 
