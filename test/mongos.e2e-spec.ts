@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -75,6 +76,28 @@ describe('behind what says that it is a mongos', () => {
         return find === 'markets' && asked?.toSorted().join() === ids.toSorted().join();
       });
     });
+  });
+
+  it('a page that waits for that mongos has what was written past it, too', async () => {
+    const { connection, topology } = service.database;
+    const isKnown = () => [...topology['servers']].some(({ type }) => type === 'Mongos');
+    const look = () => service.get('/v1/markets/market/fixture/waits');
+    const reads = await readsDuring(connection, async () => {
+      for (let waited = 0; waited < 3;) {
+        // The driver does not know a mongos that was cut off while it was asked.
+        const asked = look().then();
+        for (let ms = 0; ms < 50 && isKnown(); ms += 1) {
+          mongos.cut();
+          await delay(1);
+        }
+        if (!isKnown()) waited += 1;
+        await Promise.all([asked, look()]);
+        await until(isKnown);
+      }
+    });
+    const snapshots = reads.filter(({ readConcern }) => readConcern?.level === 'snapshot');
+    const after = snapshots.map(({ readConcern }) => typeof readConcern.afterClusterTime);
+    expect(new Set(after)).toEqual(new Set(['object']));
   });
 
   it('the feed is blind, and db status says why', async () => {

@@ -102,6 +102,23 @@ describe('a read', () => {
     expect(new Set([...answers, next].map(({ status }) => status))).toEqual(new Set([200]));
   });
 
+  it('survives that the connection to a standalone server is cut, as do those beside it', async () => {
+    const alone = await TestMongod.start({ members: 0 });
+    const reader = await createTestApp({ mongodbUri: alone.uri, cacheMaxMb: 0 });
+    try {
+      await reader.get(`${PATH}/any`).expect(200);
+      const cut = { failCommands: ['aggregate'], closeConnection: true };
+      await setFailCommand(alone, { times: 1 }, cut);
+      const asked = Array.from({ length: 20 }, (_, n) => reader.get(`${PATH}/alone-${n}`));
+      const answers = await Promise.all(asked);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(reader.logged.filter((line) => line.includes('refuses reads'))).toEqual([]);
+    } finally {
+      await reader.close();
+      await alone.stop();
+    }
+  });
+
   it('that is too slow does not cost its connection', async () => {
     await store(service.database.connection, aMarket({ fixtureId: 'slow' }));
     const before = await connectionsClosed();

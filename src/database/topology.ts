@@ -25,6 +25,8 @@ const ARBITER = 'RSArbiter';
 export class Topology {
   readonly readAfterTime = new ReadAfterTime();
   private servers: readonly ServerDescription[] = [];
+  /** Of the servers that were known last: a read may wait for one that is not known at the moment. */
+  private lastTypes: readonly string[] = [];
   /** By address, the newest write that a server had at its last heartbeat. */
   private readonly lastWrites = new Map<string, Timestamp | undefined>();
   private lastReadableAt = -Infinity;
@@ -43,6 +45,8 @@ export class Topology {
       if (wasReadable) this.lastReadableAt = performance.now();
       if (hadPrimary || this.secondariesNamePrimary) this.lastNamedAt = performance.now();
       this.servers = [...newDescription.servers.values()];
+      const types = this.servers.map(({ type }) => type).filter((type) => type !== 'Unknown');
+      if (types.length > 0) this.lastTypes = types;
       if (!wasReadable && this.readable) this.readAfterTime.beginAnew();
       if (this.hasPrimary) this.events.emit('primary');
       else if (hadPrimary) this.events.emit('primaryLost');
@@ -89,12 +93,12 @@ export class Topology {
   }
 
   get isSharded(): boolean {
-    return this.servers.some(({ type }) => type === 'Mongos');
+    return this.lastTypes.includes('Mongos');
   }
 
   /** Whether a read can be of one point in time: not on a standalone server. */
   get hasSnapshots(): boolean {
-    return this.servers.every(({ type }) => type !== 'Standalone');
+    return !this.lastTypes.includes('Standalone');
   }
 
   /** The newest write that any reachable secondary had when it was last heard. */
