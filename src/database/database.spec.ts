@@ -5,6 +5,7 @@ import { createSocket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { until } from '../../test/until.js';
 import { Config } from '../config.js';
 import { SLOW_CONNECTION } from '../common/tell-if-slow.js';
 import { Database } from './database.js';
@@ -99,6 +100,17 @@ describe('a client that knows no server', () => {
     expect(close).not.toHaveBeenCalled();
     jest.advanceTimersByTime(2_000);
     expect(close).toHaveBeenCalledTimes(1);
+  });
+
+  it('gives way to another only when it can’t be connecting any more: a MongoDB that is away is not stormed', async () => {
+    const { client, database } = await connected();
+    const connect = jest.spyOn(database, 'connectEventually').mockResolvedValue(undefined);
+    client.emit('topologyDescriptionChanged', described());
+    jest.advanceTimersByTime(5_000);
+    jest.useRealTimers();
+    const closedAt = performance.now();
+    await until(() => connect.mock.calls.length > 0);
+    expect(performance.now() - closedAt).toBeGreaterThan(1_000);
   });
 
   it('is not replaced when another has taken its place, nor at the end', async () => {

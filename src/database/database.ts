@@ -6,6 +6,7 @@ import { SLOW_CONNECTION, tellIfSlow } from '../common/tell-if-slow.js';
 import { Config } from '../config.js';
 import { BoundedReads } from './bounded-reads.js';
 import { openConnection } from './connection.js';
+import { DRIVER_OPTIONS } from './driver-options.js';
 import { missingIndexes } from './indexes.js';
 import { initDatabase } from './init.js';
 import { whyNotConnected } from './mongo-errors.js';
@@ -18,6 +19,9 @@ const RECONNECT_AFTER_MS = 250;
 
 /** When no server has been known for so long, the hosts of the URI are asked by a new client. Milliseconds. */
 const FORGOTTEN_AFTER_MS = 5_000;
+
+/** A client that is closed may go on connecting for so long. Milliseconds. */
+const STILL_CONNECTING_MS = DRIVER_OPTIONS.connectTimeoutMS + 100;
 
 /** Indexes are made again after this where that failed for a reason that passes, such as an election. Milliseconds. */
 const INIT_AGAIN_AFTER_MS = 1_000;
@@ -129,7 +133,8 @@ export class Database implements OnApplicationShutdown {
   private replaceWhenForgetful(client: MongoClient): void {
     let timer: NodeJS.Timeout | undefined;
     const replace = () => {
-      if (client === this.connection.getClient()) void this.reconnect();
+      // Two clients at once would storm a server that is away.
+      if (client === this.connection.getClient()) void this.reconnect(STILL_CONNECTING_MS);
     };
     client.on('topologyDescriptionChanged', ({ newDescription }) => {
       const knowsServer = [...newDescription.servers.values()].some(
@@ -144,10 +149,11 @@ export class Database implements OnApplicationShutdown {
     });
   }
 
-  private async reconnect(): Promise<void> {
+  private async reconnect(pauseMs = 0): Promise<void> {
     if (this.isReconnecting || this.closed) return;
     this.isReconnecting = true;
     await this.connection.close(true).catch(() => undefined);
+    if (pauseMs > 0) await delay(pauseMs, undefined, { ref: false });
     await this.connectEventually();
     this.isReconnecting = false;
   }
