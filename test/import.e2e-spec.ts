@@ -28,7 +28,8 @@ import { checkRecord } from '../src/markets/import/market-record.js';
 import { bulkWrite, upsertOf, waitForMajority } from '../src/markets/import/stored-markets.js';
 import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
-import { onMember, setFailCommand, writable } from './mongo-admin.js';
+import { MARKET_INDEXES } from './market-indexes.js';
+import { onMember, setFailCommand, timesFailed, writable } from './mongo-admin.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
 import { runHere } from './run-here.js';
@@ -761,6 +762,24 @@ describe('markets import', () => {
       }
     });
 
+    it('compares anew when what it found may be lost with the primary, beside other changes or alone', async () => {
+      const gone = { errorCode: 10_107, errorLabels: ['RetryableWriteError'] };
+      const late = { blockConnection: true, blockTimeMS: 500 };
+      for (const others of [[], [aRecord()]]) {
+        const record = aRecord();
+        await importHere(collection, record);
+        const before = await timesFailed(other);
+        await setFailCommand(mongod, { times: 1 }, { failCommands: ['update'], ...gone, ...late });
+        const importing = importInProcess(mongod.uri, ['-'], ndjson(record, ...others));
+        await until(async () => (await timesFailed(other)) > before, 5_000);
+        // The next primary lacks it.
+        await collection.deleteOne({ marketId: record.marketId });
+        const records = 1 + others.length;
+        const report = counts({ read: records, inserted: records });
+        expect(await importing).toMatchObject({ code: 0, report });
+      }
+    });
+
     it('waits with a feed while an operator forbids writes, as for a migration', async () => {
       const env = { MONGODB_URI: mongod.uri };
       await forbidWrites(true);
@@ -819,10 +838,17 @@ describe('markets import', () => {
       const child = startCli(['markets', 'import', '--json', '--follow', '-'], { env });
       try {
         await once(child.stderr, 'readable');
+        const [began, before] = [performance.now(), await onMember(mongod, 0, timesFailed)];
+        await delay(300);
         child.kill('SIGTERM');
         const { code, stdout } = await resultOf(child);
         expect(JSON.parse(stdout)).toEqual(counts({}));
         expect(code).toBe(0);
+        const tries = (await onMember(mongod, 0, timesFailed)) - before;
+        // With a pause in between.
+        expect(tries).toBeLessThanOrEqual(
+          MARKET_INDEXES.length * (2 + (performance.now() - began) / 250),
+        );
       } finally {
         child.kill('SIGKILL');
       }

@@ -1,4 +1,5 @@
 import type { AnyBulkWriteOperation, Collection } from 'mongodb';
+import { isAway } from '../../database/mongo-errors.js';
 import { groupBy } from '../../common/group-by.js';
 import { printable } from '../../common/text.js';
 import type { ImportEntry } from './record-batches.js';
@@ -35,9 +36,10 @@ export class MarketWriter {
 
   /**
    * Writes a batch, each market whole and at once.
+   * @param isLast whether it was compared before, with a primary that is gone now: that is done once
    * @throws when MongoDB can't be used; what is written by then stays, and writing it again changes nothing
    */
-  async write(batch: readonly ImportEntry[]): Promise<BatchTally> {
+  async write(batch: readonly ImportEntry[], isLast = false): Promise<BatchTally> {
     const tally = new BatchTally();
     const missing: MarketWrite[] = [];
     const known: MarketWrite[] = [];
@@ -58,8 +60,13 @@ export class MarketWriter {
       tally.count(known, 0, known.length);
       return tally;
     }
-    // What is stored already may still be lost with the primary. A write waits for all that came before it.
-    if (missing.length + known.length === 0) await waitForMajority(this.markets);
+    // What was found may be lost with the primary: then the batch is compared with what the next one has.
+    try {
+      if (tally.counts.unchanged > 0) await waitForMajority(this.markets);
+    } catch (error) {
+      if (isLast || !isAway(error)) throw error;
+      return this.write(batch, true);
+    }
     // Somebody else may have inserted what is refused here.
     for (const { market } of await this.send(missing, insertOf, tally)) known.push(market);
     for (const { market, error } of await this.send(known, upsertOf, tally)) {

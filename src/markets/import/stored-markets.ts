@@ -81,9 +81,12 @@ export async function bulkWrite(markets: Collection, operations: AnyBulkWriteOpe
   });
 }
 
-/** Waits until a majority has all that was written so far, as MongoDB does after an update that finds nothing. */
+/**
+ * Waits until a majority has all that was written so far, as MongoDB does after an update that finds nothing. The driver
+ * would send an `updateOne` again, to the next primary, which may lack what was found.
+ */
 export async function waitForMajority(markets: Collection): Promise<void> {
-  await markets.updateOne({ _id: new ObjectId() }, { $set: {} }, BY_MAJORITY);
+  await markets.updateMany({ _id: new ObjectId() }, { $set: {} }, BY_MAJORITY);
 }
 
 /** Whether the write of a record is larger than MongoDB takes. @param bytes of its JSON */
