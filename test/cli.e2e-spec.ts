@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,6 +127,20 @@ describe('the command line', () => {
     }
   });
 
+  it('takes signals from before it loads what it needs: as process 1 of a container it would else ignore them', async () => {
+    const [hooks = '', registration] = [
+      `export const load = (url, context, next) => {
+        if (url.endsWith('/cli.database.js')) process.kill(process.pid, 'SIGTERM');
+        return next(url, context);
+      };`,
+      `import { register } from 'node:module'; register(process.env.HOOKS);`,
+    ].map((source) => `data:text/javascript,${encodeURIComponent(source)}`);
+    const NODE_OPTIONS = `--import ${registration}`;
+    const env = { MONGODB_URI: testDatabaseUri(), NODE_OPTIONS, HOOKS: hooks };
+    const { code, stderr } = await runCli(['keys', 'list'], { env });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: stopped by SIGTERM\n' });
+  });
+
   it('says why MongoDB can not be reached, without its password', async () => {
     const { code, stdout, stderr } = await runCli(['db', 'status', '--json'], {
       env: { MONGODB_URI: UNREACHABLE },
@@ -160,6 +175,22 @@ describe('the command line', () => {
     expect(stderr).toMatch(
       /timed out \(no host of MONGODB_URI answers, or none is of its replicaSet\)\n$/,
     );
+  });
+
+  it('ends at a signal while it waits for the embedded MongoDB, whose data somebody else has', async () => {
+    const cwd = await mkdtemp(join(tmpdir(), 'markets-cli-'));
+    const inUse = '{"s":"F","attr":{"error":"DBPathInUse: locked"}}';
+    const script = `case $1 in --version) echo db version v7.0.0;; *) echo >>tried; echo '${inUse}'; exit 1;; esac`;
+    const program = join(cwd, 'mongod');
+    await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const env = { EMBEDDED_DB_PATH: join(cwd, 'db'), MONGOMS_SYSTEM_BINARY: program };
+    const child = startCli(['keys', 'list'], { env, cwd });
+    const ended = resultOf(child);
+    await until(() => existsSync(join(cwd, 'tried')));
+    child.kill('SIGTERM');
+    const stderr = 'error: stopped by SIGTERM\n';
+    expect(await ended).toEqual({ code: 1, stdout: '', stderr });
+    await rm(cwd, { recursive: true });
   });
 
   it('reaches a MongoDB that is far away', async () => {

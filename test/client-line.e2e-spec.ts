@@ -124,6 +124,7 @@ it('a client that is told nothing else remembers 500 answers', async () => {
 
 it.each<[what: string, call: (client: MarketsClient, signal: AbortSignal) => Promise<unknown>]>([
   ['a page', (client, signal) => client.byFixture('f', {}, { signal })],
+  ['a page of an event', (client, signal) => client.byEvent('e', {}, { signal })],
   ['all markets', (client, signal) => client.markets({ fixtureId: 'f' }, { signal }).next()],
   ['changes', (client, signal) => client.changes({ fixtureId: 'f' }, { signal })],
 ])('%s: who asks can end it', async (_what, call) => {
@@ -144,6 +145,13 @@ it('an answer of somebody else is not read, and holds no connection', async () =
   expect(cancel).toHaveBeenCalledTimes(1);
 });
 
+it('a problem that is cut is told by its status', async () => {
+  const headers = { 'Content-Type': 'application/problem+json' };
+  const body = new ReadableStream({ start: (cut) => cut.error(new TypeError('terminated')) });
+  const client = clientOf(async () => new Response(body, { status: 403, headers }));
+  await expect(client.byFixture('f')).rejects.toMatchObject({ code: 'unknown', status: 403 });
+});
+
 it('a redirect is told as one in a browser too, which does not tell its status', async () => {
   const answer = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' });
   const told = { status: 0, message: expect.stringContaining('baseUrl') };
@@ -162,6 +170,12 @@ it.each(['{"take":["bad"]}', '[null,{}]', '"bad"'])(
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject(refusal);
   },
 );
+
+it('a problem of somebody else is told as one, though there is nothing in it', async () => {
+  const headers = { 'Content-Type': 'application/problem+json' };
+  const client = clientOf(async () => new Response('null', { status: 403, headers }));
+  await expect(client.byFixture('f')).rejects.toMatchObject({ code: 'unknown', status: 403 });
+});
 
 it('just the problems that pass by themselves are worth another try', async () => {
   const codes = Object.keys(PROBLEMS);
@@ -538,6 +552,24 @@ describe('a watch', () => {
     expect(cursors.slice(0, 4)).toEqual([undefined, undefined, 'c', 'c']);
   });
 
+  it('that has to ask does not ask to gather, which streams alone can', async () => {
+    const asked: unknown[] = [];
+    const transport = {
+      ...withoutStreams(nothingNew),
+      url: (path: string, { conflateMs }: { conflateMs?: number }) => {
+        asked.push([path, conflateMs]);
+        return path;
+      },
+    } as unknown as Transport;
+    const watch = new Watch(transport, { fixtureId: 'f' }, { conflateMs: 500 });
+    await jest.advanceTimersByTimeAsync(1_000);
+    watch.close();
+    expect(asked).toEqual([
+      ['v1/markets/stream', 500],
+      ['v1/markets/changes', undefined],
+    ]);
+  });
+
   it('that has to ask, and asks seldom, is current all the while', async () => {
     const transport = withoutStreams(nothingNew);
     const watch = new Watch(transport, { fixtureId: 'f' }, { pollMs: 30_000 });
@@ -830,6 +862,11 @@ it('characters of several bytes may come in pieces', async () => {
   expect(events).toMatchObject([{ data: '"Höhe ⚽"' }]);
 });
 
+it('an event may hold any character that JSON may', async () => {
+  const { value } = await readEvents(byteByByte('data: "a: \u2028b"\n\n')).next();
+  expect(value).toMatchObject({ data: '"a: \u2028b"' });
+});
+
 it('events may come as any program writes them: with carriage returns, and data on several lines', async () => {
   const text = 'event: current\r\ndata: {\r\ndata: }\r\n\r\n';
   const { value } = await readEvents(byteByByte(text)).next();
@@ -965,7 +1002,12 @@ it('groups are applied all or none, and what is removed is gone', () => {
   const state = new WatchState({ fixtureId: ['f', 'g'] });
   const { changed, removed } = { changed: [{ _id: 'a' }], removed: ['a'] };
   const good = { fixtureId: 'f', reset: true, changed, removed: [] };
-  const bad: object[] = [{ fixtureId: 'other' }, { reset: undefined }, { changed: [{}] }];
+  const bad: object[] = [
+    { fixtureId: 'other' },
+    { reset: undefined },
+    { changed: [{}] },
+    { removed: undefined },
+  ];
   for (const part of bad)
     expect(() => state.apply([good, { ...good, ...part }])).toThrow(TypeError);
   expect(state.markets({ fixtureId: 'f' }).size).toBe(0);

@@ -341,6 +341,9 @@ describe('GET /docs/live', () => {
     const policy = 'content-security-policy';
     expect(page.headers[policy]).toBe(headers[policy]);
 
+    // Else a browser would offer the key to whoever uses it next.
+    expect(page.text).toMatch(/<form[^>]* autocomplete="off"/);
+
     // Relative, so that it works behind a path prefix.
     const files = [...page.text.matchAll(/(?:src|href)="([^":]+)"/g)].map(
       ([, file]) => new URL(file ?? '', 'http://localhost/docs/live').pathname,

@@ -71,7 +71,14 @@ it('what changed since the last build began is built first, and nothing else', a
   const source = join(folder, 'src/deep/other.ts');
   await writeFile(source, '//');
   expect(run('main').stdout).toBe('7\n');
+  // What can not be built does not run, nor the next time.
+  await writeFile(join(folder, 'build.js'), 'process.exit(1)');
+  await writeFile(source, '/* */');
+  for (const again of [false, true])
+    expect([again, run('main')]).toMatchObject([again, { status: 1, stdout: '' }]);
+  await writeFile(join(folder, 'build.js'), BUILD);
+  expect(run('main').stdout).toBe('8\n');
   // The files of an archive may be older than the last build.
   await utimes(source, 0, 0);
-  expect(run('main').stdout).toBe('8\n');
+  expect(run('main').stdout).toBe('9\n');
 });

@@ -70,6 +70,19 @@ it.each(['fatal', 'error', 'warn', 'info', 'debug', 'trace'])('LOG_LEVEL can be 
   expect(loadConfig({ LOG_LEVEL: level })).toMatchObject({ logLevel: level });
 });
 
+it('the log is pretty where it is read on a terminal, which is no matter of stderr', () => {
+  const { stdout, stderr } = process;
+  const before = [stdout.isTTY, stderr.isTTY] as const;
+  try {
+    for (const onTerminal of [true, false]) {
+      [stdout.isTTY, stderr.isTTY] = [onTerminal, !onTerminal];
+      expect(loadConfig({}).logFormat).toBe(onTerminal ? 'pretty' : 'json');
+    }
+  } finally {
+    [stdout.isTTY, stderr.isTTY] = before;
+  }
+});
+
 it('in production a database has to be named: the embedded MongoDB is none for that', () => {
   for (const MONGODB_URI of [undefined, '']) {
     const env = { NODE_ENV: 'production', MONGODB_URI };

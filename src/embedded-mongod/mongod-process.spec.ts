@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../../test/until.js';
 import { MongodProcess } from './mongod-process.js';
 
 let folder: string;
@@ -17,12 +18,20 @@ afterEach(async () => {
 });
 
 /** Takes connections, by its own words, until it is ended. */
-async function startIdle(): Promise<MongodProcess> {
+async function startIdle(said = 'Waiting for connections'): Promise<MongodProcess> {
   const program = join(folder, 'mongod');
-  const text = `#!/bin/sh\necho '{"msg":"Waiting for connections"}'\nexec sleep 60\n`;
+  const text = `#!/bin/sh\necho '{"msg":"${said}"}'\nexec sleep 60\n`;
   await writeFile(program, text, { mode: 0o755 });
   return MongodProcess.start({ program, dbPath: folder, port: 1 });
 }
+
+it('is given up when it does not come up', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const starting = startIdle('Starting');
+  await until(() => jest.getTimerCount() > 0);
+  jest.advanceTimersByTime(45_000);
+  await expect(starting).rejects.toThrow('mongod did not start: not up within 45 s');
+});
 
 it('has no timer left that would end it once it is up, nor one that would keep us when it is gone', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });

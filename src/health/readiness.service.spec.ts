@@ -70,6 +70,17 @@ it('tells no age below nothing, though the clock of MongoDB is ahead', () => {
   expect(newestChange?.ageSeconds).toBe(0);
 });
 
+it('does not say that MongoDB answers no reads where it does not let us in: that is told elsewhere', async () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+  const database = {
+    read: () => Promise.reject(new Error('Authentication failed.')),
+    topology: { readable: true, hasAccess: false, summary: 'db' },
+  } as unknown as Database;
+  expect(await new ReadinessService(database, {} as ChangeFeed).canRead()).toBe(false);
+  expect(warn).not.toHaveBeenCalled();
+  jest.restoreAllMocks();
+});
+
 it('says that MongoDB answers again, though it was away altogether in between', async () => {
   jest.useFakeTimers();
   const said: unknown[] = [];

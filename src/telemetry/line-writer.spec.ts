@@ -85,7 +85,11 @@ it('begins a new line when one was cut', async () => {
 });
 
 it('says how many lines were lost once somebody reads again', async () => {
-  const log = new LineWriter(writer);
+  const formatted: string[] = [];
+  const log = new LineWriter(writer, (given) => {
+    formatted.push(given);
+    return given;
+  });
   const big = `${'x'.repeat(1024 * 1024 - 1)}\n`;
   for (let count = 0; count < 12; count += 1) log.write(big);
   const text = await readAll();
@@ -95,4 +99,5 @@ it('says how many lines were lost once somebody reads again', async () => {
     time: expect.any(String),
     msg: '3 lines of the log were lost: nobody read them',
   });
+  expect(formatted.at(-1)).toContain('3 lines of the log were lost');
 });

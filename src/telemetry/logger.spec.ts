@@ -33,7 +33,8 @@ describe('a line of the log', () => {
   });
 
   it('tells of an error how it came about, and nothing else that hangs on it', () => {
-    const error = Object.assign(new TypeError('outer', { cause: new Error('inner') }), {
+    const inner = new Error('inner', { cause: { secret: 'document' } });
+    const error = Object.assign(new TypeError('outer', { cause: inner }), {
       code: 'E1',
       documents: [{ secret: 'document' }],
     });
@@ -43,7 +44,12 @@ describe('a line of the log', () => {
       message: 'outer',
       code: 'E1',
       stack: error.stack,
-      cause: { type: 'Error', message: 'inner', stack: expect.any(String) },
+      cause: {
+        type: 'Error',
+        message: 'inner',
+        stack: expect.any(String),
+        cause: '[object Object]',
+      },
     });
   });
 

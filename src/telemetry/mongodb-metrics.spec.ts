@@ -30,7 +30,10 @@ it('tells in seconds for how long an operation kept its connection', async () =>
   clients[0]?.emit('connectionCheckedOut', CONNECTION);
   jest.advanceTimersByTime(1_500);
   clients[0]?.emit('connectionCheckedIn', CONNECTION);
-  expect(String(await metrics.text())).toContain('mongodb_pool_in_use_seconds_sum 1.5\n');
+  const text = String(await metrics.text());
+  expect(text).toContain('mongodb_pool_in_use_seconds_sum 1.5\n');
+  // As a rule it takes milliseconds.
+  expect(text).toContain('mongodb_pool_in_use_seconds_bucket{le="0.005"} 0\n');
 });
 
 it('counts a connection as in use for no longer than that', async () => {

@@ -52,4 +52,8 @@ it('counts a look-up that is refused for its load as shed, whoever asks; not a s
     log.closed({ ...told, startedAt: 0 } as ApiRequest, response);
   }
   expect(String(await metrics.text())).toContain('http_requests_shed_total 1\n');
+  // A stream whose key could not be looked at.
+  const told = { method: 'GET', route: { path: STREAM_PATH }, problem: 'overloaded', socket: {} };
+  log.closed({ ...told, startedAt: 0 } as unknown as ApiRequest, response);
+  expect(String(await metrics.text())).toContain('http_requests_shed_total 2\n');
 });

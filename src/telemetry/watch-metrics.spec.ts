@@ -15,6 +15,8 @@ it('counts what streams do, and the time from MongoDB to this process as well as
   hub.observer?.written(3, 500);
   const text = String(await metrics.text());
   expect(text).toContain('stream_lag_seconds_sum 2.5');
+  // As a rule it takes milliseconds.
+  expect(text).toContain('stream_lag_seconds_bucket{le="0.005"} 0\n');
   expect(text).toContain('stream_changes_conflated_total 2');
   const figures = ['streams_open 7', 'watch_bytes 2048', 'streams_opened_total 1'];
   for (const figure of [...figures, 'stream_events_total 1'])

@@ -70,6 +70,14 @@ it('shows on a terminal how many records were read in the last second, not in al
   expect(written.text).toMatch(/150 records, 50\/s/);
 });
 
+it('leaves no bar on a terminal that the report would run into', () => {
+  const written = onTerminal();
+  const progress = new ImportProgress(2_000_000, async () => undefined);
+  progress.update(1_000_000, 100);
+  progress.stop();
+  expect(written.text).toContain(SHOW_CURSOR);
+});
+
 it('gives a terminal its cursor back where the process ends at once', () => {
   const written = onTerminal();
   const progress = new ImportProgress(0, async () => undefined);
