@@ -15,6 +15,7 @@ import { addImportCommand } from '../src/markets/import/import.command.js';
 import { aMarket } from './factories.js';
 import { Line } from './line.js';
 import { MARKET_INDEXES } from './market-indexes.js';
+import { registrationOf } from './module-of.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { onMember, setFailCommand, timesFailed } from './mongo-admin.js';
 import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
@@ -128,15 +129,12 @@ describe('the command line', () => {
   });
 
   it('takes signals from before it loads what it needs: as process 1 of a container it would else ignore them', async () => {
-    const [hooks = '', registration] = [
-      `export const load = (url, context, next) => {
+    const registration = registrationOf(`
+      export const load = (url, context, next) => {
         if (url.endsWith('/cli.database.js')) process.kill(process.pid, 'SIGTERM');
         return next(url, context);
-      };`,
-      `import { register } from 'node:module'; register(process.env.HOOKS);`,
-    ].map((source) => `data:text/javascript,${encodeURIComponent(source)}`);
-    const NODE_OPTIONS = `--import ${registration}`;
-    const env = { MONGODB_URI: testDatabaseUri(), NODE_OPTIONS, HOOKS: hooks };
+      };`);
+    const env = { MONGODB_URI: testDatabaseUri(), NODE_OPTIONS: `--import ${registration}` };
     const { code, stderr } = await runCli(['keys', 'list'], { env });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: stopped by SIGTERM\n' });
   });
@@ -185,12 +183,16 @@ describe('the command line', () => {
     await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     const env = { EMBEDDED_DB_PATH: join(cwd, 'db'), MONGOMS_SYSTEM_BINARY: program };
     const child = startCli(['keys', 'list'], { env, cwd });
-    const ended = resultOf(child);
-    await until(() => existsSync(join(cwd, 'tried')));
-    child.kill('SIGTERM');
-    const stderr = 'error: stopped by SIGTERM\n';
-    expect(await ended).toEqual({ code: 1, stdout: '', stderr });
-    await rm(cwd, { recursive: true });
+    try {
+      const ended = resultOf(child);
+      await until(() => existsSync(join(cwd, 'tried')));
+      child.kill('SIGTERM');
+      const stderr = 'error: stopped by SIGTERM\n';
+      expect(await ended).toEqual({ code: 1, stdout: '', stderr });
+    } finally {
+      child.kill('SIGKILL');
+      await rm(cwd, { recursive: true });
+    }
   });
 
   it('reaches a MongoDB that is far away', async () => {

@@ -299,14 +299,18 @@ describe('making indexes', () => {
     const admin = client.db('admin');
     await admin.command({ setUserWriteBlockMode: 1, global: true });
     const done = service.database.init();
+    const { logged } = service;
+    const told = () => logged.filter((line) => line.includes('Could not make'));
+    const all = wantedMarketIndexes(service).length;
     try {
       await delay(2_500);
-      const told = service.logged.filter((line) => line.includes('Could not make'));
-      expect(told).toHaveLength(wantedMarketIndexes(service).length);
+      expect(told()).toHaveLength(all);
     } finally {
       await admin.command({ setUserWriteBlockMode: 1, global: false });
     }
     expect(await done).toBe(true);
+    // Those that failed beside others which were allowed again count as news.
+    expect(told().length).toBeLessThan(2 * all);
   });
 
   it('goes on once there is space on the disk of MongoDB again', async () => {

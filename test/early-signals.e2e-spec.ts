@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/embedded-mongod/free-port.js';
 import { markBuilt } from './mark-built.js';
+import { moduleOf } from './module-of.js';
 import { ServerProcess, startServer } from './server-process.js';
 import { withStuckLookUp } from './stuck-look-up.js';
 import { until } from './until.js';
@@ -126,10 +127,7 @@ const LOOK_UP_ENDS_SOON = `
 
 it.each([
   ['ends the server at once', []],
-  [
-    'kills no server whose look-up of a name ends soon',
-    ['--import', `data:text/javascript,${encodeURIComponent(LOOK_UP_ENDS_SOON)}`],
-  ],
+  ['kills no server whose look-up of a name ends soon', ['--import', moduleOf(LOOK_UP_ENDS_SOON)]],
 ])('a second signal %s', async (_what, nodeArgs) => {
   const server = await startServer({ MONGODB_URI: 'mongodb://127.0.0.1:1/none' }, { nodeArgs });
   try {

@@ -30,6 +30,7 @@ import { Market, MarketSchema } from '../src/markets/market.schema.js';
 import { aRecord, counts, importTo, ndjson } from './imports.js';
 import { MARKET_INDEXES } from './market-indexes.js';
 import { onMember, setFailCommand, timesFailed, writable } from './mongo-admin.js';
+import { moduleOf } from './module-of.js';
 import { TestMongod, testDatabaseUri } from './mongo.js';
 import { resultOf, runCli, runShell, startCli } from './run-cli.js';
 import { runHere } from './run-here.js';
@@ -993,7 +994,7 @@ describe('markets import', () => {
     const { code, stderr } = await runShell('markets markets import -', {
       env: {
         MONGODB_URI: uri,
-        NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(tellPeak)}`,
+        NODE_OPTIONS: `--import ${moduleOf(tellPeak)}`,
       },
       input: `{"runners":[${'1,'.repeat(2_000_000)}1]}`,
     });

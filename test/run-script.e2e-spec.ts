@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { moduleOf } from './module-of.js';
 
 let folder: string;
 
@@ -36,7 +37,7 @@ it('says which Node.js it needs where that is too old for it', async () => {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', engines }));
   const asNode18 = "Object.defineProperty(process, 'versions', { value: { node: '18.20.4' } })";
   const stderr = `Needs Node.js ${engines.node}: this is 18.20.4\n`;
-  const { status, stderr: said } = run('main', ['--import', `data:text/javascript,${asNode18}`]);
+  const { status, stderr: said } = run('main', ['--import', moduleOf(asNode18)]);
   expect({ status, said }).toEqual({ status: 1, said: stderr });
 });
 

@@ -26,6 +26,7 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
+import { moduleOf, registrationOf } from './module-of.js';
 import { testDatabaseUri } from './mongo.js';
 import { ServerProcess, spawnProgram } from './server-process.js';
 import { inTime, until } from './until.js';
@@ -664,9 +665,6 @@ it('that there are no traces is said where no log is read', () => {
   expect(stderr).toMatch(/^No traces, .*npm install --save-prod @opentelemetry\/sdk-node .*\n$/);
 });
 
-/** A module of this source. */
-const moduleOf = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
-
 it('a server is traced from before its driver is loaded, and sends its last spans before it ends', async () => {
   const packages = {
     '@opentelemetry/sdk-node': moduleOf(`
@@ -678,16 +676,13 @@ it('a server is traced from before its driver is loaded, and sends its last span
       }`),
     '@opentelemetry/instrumentation-mongodb': moduleOf('export class MongoDBInstrumentation {}'),
   };
-  const hooks = moduleOf(`
+  const registration = registrationOf(`
     import { writeSync } from 'node:fs';
     const packages = ${JSON.stringify(packages)};
     export const resolve = (name, context, next) => {
       if (name === 'mongodb') writeSync(2, 'the driver is loaded\\n');
       return packages[name] ? { url: packages[name], shortCircuit: true } : next(name, context);
     };`);
-  const registration = moduleOf(`
-    import { register } from 'node:module';
-    register(${JSON.stringify(hooks)});`);
   const env = { MONGODB_URI: testDatabaseUri(), OTEL_TRACES_EXPORTER: 'console' };
   const traced = ServerProcess.spawn(env, { nodeArgs: ['--import', registration] });
   try {
@@ -743,7 +738,7 @@ it('a fault that nobody caught ends the server, though there is more to do, and 
   });`;
   const server = ServerProcess.spawn(
     { MONGODB_URI: 'mongodb://127.0.0.1:1' },
-    { nodeArgs: ['--import', `data:text/javascript,${encodeURIComponent(script)}`] },
+    { nodeArgs: ['--import', moduleOf(script)] },
   );
   try {
     await until(() => server.hasEnded, 30_000);

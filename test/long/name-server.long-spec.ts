@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { moduleOf } from '../module-of.js';
 import { startCli } from '../run-cli.js';
 import { withStuckLookUp } from '../stuck-look-up.js';
 import { until } from '../until.js';
@@ -20,7 +21,7 @@ it('a command says that no name server answers, long before it gives up', async 
   const child = startCli(['db', 'status'], {
     env: {
       MONGODB_URI: 'mongodb+srv://odds.example/x',
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(asksIt)}`,
+      NODE_OPTIONS: `--import=${moduleOf(asksIt)}`,
     },
   });
   const ended = once(child, 'close');
