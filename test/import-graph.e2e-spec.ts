@@ -80,3 +80,14 @@ it('commands load no Nest and no Swagger, which take longer to load than most co
   expect(importers).toEqual([]);
   expect(done).toContain('src/markets/import/market-writer.ts');
 });
+
+it('what needs a MongoDB of the tests lives in `test`', () => {
+  const specs = readdirSync('src', { recursive: true })
+    .map((name) => join('src', String(name)))
+    .filter((name) => name.endsWith('.spec.ts'));
+  const needing = specs.filter((spec) =>
+    importsOf(spec).some((imported) => imported === 'test/mongo.ts' || imported === 'test/app.ts'),
+  );
+  expect(specs.length).toBeGreaterThan(50);
+  expect(needing).toEqual([]);
+});

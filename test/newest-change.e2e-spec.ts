@@ -1,11 +1,11 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoClient, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
 import * as timers from 'node:timers/promises';
-import { testDatabaseUri } from '../../test/mongo.js';
+import { testDatabaseUri } from './mongo.js';
 
 const pause = jest.fn(timers.setTimeout);
 jest.unstable_mockModule('node:timers/promises', () => ({ ...timers, setTimeout: pause }));
-const { newestChange } = await import('./newest-change.js');
+const { newestChange } = await import('../src/db-admin/newest-change.js');
 
 it.each([
   ['ChangeStreamHistoryLost', 286],

@@ -1,11 +1,11 @@
 import { expect, it, jest } from '@jest/globals';
 import { Binary, Long, MongoClient, Timestamp, type Document } from 'mongodb';
 import { setImmediate } from 'node:timers/promises';
-import { testDatabaseUri } from '../../test/mongo.js';
-import type { Database } from '../database/database.js';
-import { ReadAfterTime } from '../database/read-after-time.js';
-import type { ReadAttempt } from '../database/read-attempt.js';
-import { StoredPages } from './stored-pages.js';
+import { testDatabaseUri } from './mongo.js';
+import type { Database } from '../src/database/database.js';
+import { ReadAfterTime } from '../src/database/read-after-time.js';
+import type { ReadAttempt } from '../src/database/read-attempt.js';
+import { StoredPages } from '../src/markets/stored-pages.js';
 
 /** Tells of a write, as an answer of MongoDB does. */
 function hear(readAfterTime: ReadAfterTime, i: number): void {

@@ -7,9 +7,9 @@ import {
   type TopologyDescription,
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { testDatabaseUri } from '../../test/mongo.js';
-import { until } from '../../test/until.js';
-import { followWithReconnect } from './feed-connection.js';
+import { testDatabaseUri } from './mongo.js';
+import { until } from './until.js';
+import { followWithReconnect } from '../src/change-feed/feed-connection.js';
 
 it.each([
   [

@@ -1,11 +1,11 @@
 import { expect, it, jest } from '@jest/globals';
 import { MongoClient, ReadPreference, Timestamp, type ClientSession, type Db } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { testDatabaseUri } from '../../test/mongo.js';
-import { DECODING } from './driver-options.js';
-import { ReadAttempt } from './read-attempt.js';
-import { ReadSlots } from './read-slots.js';
-import { Topology } from './topology.js';
+import { testDatabaseUri } from './mongo.js';
+import { DECODING } from '../src/database/driver-options.js';
+import { ReadAttempt } from '../src/database/read-attempt.js';
+import { ReadSlots } from '../src/database/read-slots.js';
+import { Topology } from '../src/database/topology.js';
 
 /** An attempt at the primary, unless said otherwise, and the command that it sends. */
 function attemptOf({ lateMs = 0, readPreference = ReadPreference.primary } = {}) {

@@ -18,16 +18,16 @@ import {
   type Document,
 } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from '../../test/change-recorder.js';
-import { TestMongod, testDatabaseUri } from '../../test/mongo.js';
-import { onMember, setFailCommand, timesFailed, writable } from '../../test/mongo-admin.js';
-import { until } from '../../test/until.js';
-import { Config } from '../config.js';
-import { Database } from '../database/database.js';
-import { databaseName } from '../database/driver-options.js';
-import { ChangeFeed } from './change-feed.js';
-import { changeBatches } from './change-stream.js';
-import type { Commit } from './change.js';
+import { FailingFeed, feedOf, FRESH_MS, Recorder, type Thing } from './change-recorder.js';
+import { TestMongod, testDatabaseUri } from './mongo.js';
+import { onMember, setFailCommand, timesFailed, writable } from './mongo-admin.js';
+import { until } from './until.js';
+import { Config } from '../src/config.js';
+import { Database } from '../src/database/database.js';
+import { databaseName } from '../src/database/driver-options.js';
+import { ChangeFeed } from '../src/change-feed/change-feed.js';
+import { changeBatches } from '../src/change-feed/change-stream.js';
+import type { Commit } from '../src/change-feed/change.js';
 
 describe('ChangeFeed', () => {
   let client: MongoClient;
