@@ -1,7 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { Config, loadConfig, settings } from '../src/config.js';
 import { readCommitted } from './committed.js';
 import { ServerProcess } from './server-process.js';
@@ -236,54 +234,6 @@ it('a server says what is wrong with its settings on stderr, where no log is rea
   expect(await server.exited).toBe(1);
   expect(server.stdout).toEqual([]);
   expect(server.stderr).toEqual(['Bad settings:', '  PORT must be a whole number from 0 to 65535']);
-});
-
-it('a server takes no arguments, and says so', async () => {
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds' };
-  const server = ServerProcess.spawn(env, { args: ['--help'] });
-  expect(await server.exited).toBe(1);
-  expect(server.stderr).toEqual([
-    'The server takes no arguments: set PORT and the like in its environment',
-  ]);
-});
-
-it.each(['PORT', 'ADMIN_PORT'])('a server says what to mend where %s is taken', async (setting) => {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  const { port } = holder.address() as AddressInfo;
-  try {
-    const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', [setting]: String(port) };
-    const server = ServerProcess.spawn(env);
-    expect(await server.exited).toBe(1);
-    expect(server.stderr).toEqual([
-      `Could not start: listen EADDRINUSE: address already in use 127.0.0.1:${port} ` +
-        '(another program has this port: set another PORT or ADMIN_PORT)',
-    ]);
-  } finally {
-    holder.close();
-  }
-});
-
-it('a server says what to mend where the machine has no such address', async () => {
-  // An address that is for documentation alone (RFC 5737).
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: '192.0.2.1', PORT: '3000' };
-  const server = ServerProcess.spawn(env);
-  expect(await server.exited).toBe(1);
-  expect(server.stderr).toEqual([
-    'Could not start: listen EADDRNOTAVAIL: address not available 192.0.2.1:3000 ' +
-      '(this machine has no such address: set another HOST)',
-  ]);
-});
-
-it('a server says what to mend where its host has no address, and repeats no key', async () => {
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/odds', HOST: 'mos_0123456789ab_x.invalid' };
-  const server = ServerProcess.spawn(env);
-  expect(await server.exited).toBe(1);
-  expect(server.stderr).toEqual([
-    expect.stringMatching(
-      /^Could not start: getaddrinfo \w+ mos_\[redacted\]\.invalid \(no address is found for this name: set another HOST\)$/,
-    ),
-  ]);
 });
 
 /** The settings in the order of their declaration, with their comments. */

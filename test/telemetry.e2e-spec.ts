@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import supertest from 'supertest';
@@ -26,9 +25,6 @@ import { createTestApp, type TestApp } from './app.js';
 import { aMarket, store } from './factories.js';
 import { RecordedSpans } from './recorded-spans.js';
 import { sendRaw } from './raw-http.js';
-import { moduleOf, registrationOf } from './module-of.js';
-import { testDatabaseUri } from './mongo.js';
-import { ServerProcess, spawnProgram } from './server-process.js';
 import { inTime, until } from './until.js';
 
 const FIXTURE_ROUTE = '/v1/markets/market/fixture/:fixtureId';
@@ -665,59 +661,6 @@ it('that there are no traces is said where no log is read', () => {
   expect(stderr).toMatch(/^No traces, .*npm install --save-prod @opentelemetry\/sdk-node .*\n$/);
 });
 
-it('a server is traced from before its driver is loaded, and sends its last spans before it ends', async () => {
-  const packages = {
-    '@opentelemetry/sdk-node': moduleOf(`
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      export const resources = {};
-      export class NodeSDK {
-        start() { process.stderr.write('tracing starts\\n'); }
-        async shutdown() { process.stderr.write('the last spans\\n'); }
-      }`),
-    '@opentelemetry/instrumentation-mongodb': moduleOf('export class MongoDBInstrumentation {}'),
-  };
-  const registration = registrationOf(`
-    import { writeSync } from 'node:fs';
-    const packages = ${JSON.stringify(packages)};
-    export const resolve = (name, context, next) => {
-      if (name === 'mongodb') writeSync(2, 'the driver is loaded\\n');
-      return packages[name] ? { url: packages[name], shortCircuit: true } : next(name, context);
-    };`);
-  const env = { MONGODB_URI: testDatabaseUri(), OTEL_TRACES_EXPORTER: 'console' };
-  const traced = ServerProcess.spawn(env, { nodeArgs: ['--import', registration] });
-  try {
-    await traced.listening();
-    traced.kill('SIGTERM');
-    expect(await traced.exited).toBe(0);
-    const [first, second] = traced.stderr;
-    expect([first, second]).toEqual(['tracing starts', 'the driver is loaded']);
-    expect(traced.stderr.at(-1)).toBe('the last spans');
-  } finally {
-    await traced.stop();
-  }
-});
-
-it('a server that has something to say on stderr serves, though nobody reads it, until the second signal', async () => {
-  const env = { MONGODB_URI: 'mongodb://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'console' };
-  const child = spawnProgram(env);
-  child.stderr.destroy();
-  try {
-    const said: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) {
-      const [what] = /Listening on|finishing what is under way/.exec(line) ?? [];
-      if (what === undefined) continue;
-      said.push(what);
-      child.kill('SIGTERM');
-    }
-    expect(said).toEqual(['Listening on', 'finishing what is under way']);
-    if (child.exitCode === null) await once(child, 'exit');
-    // It would have been 0, seconds later.
-    expect(child.exitCode).toBe(1);
-  } finally {
-    child.kill('SIGKILL');
-  }
-});
-
 it('the last lines of the log are written, though the process ends at once', () => {
   const built = new URL('../dist/telemetry/logger.js', import.meta.url).href;
   const script = `
@@ -729,29 +672,6 @@ it('the last lines of the log are written, though the process ends at once', () 
     timeout: 15_000,
   });
   expect(JSON.parse(stdout)).toMatchObject({ msg: 'the last' });
-});
-
-it('a fault that nobody caught ends the server, though there is more to do, and is in the log', async () => {
-  // It comes as soon as somebody listens for such faults.
-  const script = `process.on('newListener', (name) => {
-    if (name === 'uncaughtException') setTimeout(() => Promise.reject(new Error('lost')));
-  });`;
-  const server = ServerProcess.spawn(
-    { MONGODB_URI: 'mongodb://127.0.0.1:1' },
-    { nodeArgs: ['--import', moduleOf(script)] },
-  );
-  try {
-    await until(() => server.hasEnded, 30_000);
-    expect(await server.exited).toBe(1);
-    const last = JSON.parse(server.stdout.at(-1) ?? '');
-    expect(last).toMatchObject({
-      level: 'fatal',
-      msg: 'unhandledRejection',
-      err: { message: 'lost' },
-    });
-  } finally {
-    await server.stop();
-  }
 });
 
 it('a log for people holds nothing up while nobody reads it', async () => {

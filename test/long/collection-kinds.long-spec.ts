@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient, Timestamp, type CreateCollectionOptions, type Db } from 'mongodb';
 import { createConnection } from 'mongoose';
-import { openConnection } from '../src/database/connection.js';
-import { databaseStatus } from '../src/db-admin/status.js';
-import { Market, MarketSchema } from '../src/markets/market.schema.js';
-import { Watch } from '../src/markets/watch/watch.js';
-import { createTestApp, type TestApp } from './app.js';
-import { aMarket, aRunner } from './factories.js';
-import { testDatabaseUri } from './mongo.js';
-import { until } from './until.js';
+import { openConnection } from '../../src/database/connection.js';
+import { databaseStatus } from '../../src/db-admin/status.js';
+import { Market, MarketSchema } from '../../src/markets/market.schema.js';
+import { Watch } from '../../src/markets/watch/watch.js';
+import { createTestApp, type TestApp } from '../app.js';
+import { aMarket, aRunner } from '../factories.js';
+import { testDatabaseUri } from '../mongo.js';
+import { until } from '../until.js';
 
 /** Generous, for the sake of a busy machine; what is wrong here stays wrong for ever. */
 const SOON_MS = 3_000;

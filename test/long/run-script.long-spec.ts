@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { moduleOf } from './module-of.js';
+import { moduleOf } from '../module-of.js';
 
 let folder: string;
 

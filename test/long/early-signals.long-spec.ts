@@ -5,14 +5,14 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../src/embedded-mongod/free-port.js';
-import { markBuilt } from './mark-built.js';
-import { moduleOf } from './module-of.js';
-import { ServerProcess, startServer } from './server-process.js';
-import { withStuckLookUp } from './stuck-look-up.js';
-import { until } from './until.js';
+import { freePort } from '../../src/embedded-mongod/free-port.js';
+import { markBuilt } from '../mark-built.js';
+import { moduleOf } from '../module-of.js';
+import { ServerProcess, startServer } from '../server-process.js';
+import { withStuckLookUp } from '../stuck-look-up.js';
+import { until } from '../until.js';
 
-const SIGNALS_OF_THE_SERVER = new URL('../dist/early-signals.js', import.meta.url).href;
+const SIGNALS_OF_THE_SERVER = new URL('../../dist/early-signals.js', import.meta.url).href;
 
 /** Takes a signal over in the very turn of the event loop in which it comes, as a start that keeps busy does. */
 const PROGRAM = (signal: string) => `
@@ -22,7 +22,7 @@ const PROGRAM = (signal: string) => `
   setTimeout(() => process.exit(9), 5_000);
 `;
 
-const RUN = new URL('../scripts/run.js', import.meta.url).href;
+const RUN = new URL('../../scripts/run.js', import.meta.url).href;
 
 /** Takes signals as npm passes them on, by a clock of its own, and prints those that are told. */
 const UNDER_NPM = `
