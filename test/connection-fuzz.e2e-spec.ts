@@ -77,6 +77,25 @@ it('waits a moment for the rest of a request that was answered, and not for long
   whole.destroy();
 });
 
+it('reads the rest of a request before it closes the connection, lest the answer be lost', async () => {
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  const errors: Error[] = [];
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', (error) => errors.push(error));
+  const head =
+    'POST /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\n';
+  await expectNotFound(socket, head);
+  for (const byte of 'abcd') {
+    socket.write(byte);
+    await delay(20);
+  }
+  // What comes behind the last request has no answer.
+  socket.resume().end('eGET /nothing HTTP/1.1\r\nHost: a\r\n\r\n');
+  await closed;
+  expect(errors).toEqual([]);
+  await expectAlive();
+});
+
 it('says nothing about garbage that comes behind a request under way', async () => {
   const socket = open();
   socket.write('GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));

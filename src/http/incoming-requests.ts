@@ -47,12 +47,17 @@ export class IncomingRequests {
   ) {}
 
   receive(request: ApiRequest, response: Response): void {
+    // Behind the last request of a connection that is being closed.
+    if (request.socket.writableEnded) return;
     request.startedAt = performance.now();
     response.once('close', () => {
       this.admission.release(response);
       if (!response.headersSent) identifyForLog(request);
       this.options.observer.closed(request, response);
       if (!request.complete) setTimeout(() => cutIncomplete(request), REST_MS).unref();
+    });
+    response.once('prefinish', () => {
+      if (!request.complete && !response.shouldKeepAlive) closeAfterRest(request);
     });
     // A response has its socket only when no earlier answer is under way on it.
     if (!response.socket) this.receiveLater(request, response);
@@ -94,6 +99,17 @@ export class IncomingRequests {
   private allowOrigins(request: ApiRequest, response: Response): void {
     this.options.cors?.(request, response, () => undefined);
   }
+}
+
+/** A connection that is closed before all of a request is read loses the answer (RFC 9112, 9.6): the rest is read first. */
+function closeAfterRest(request: ApiRequest): void {
+  const { socket } = request;
+  const close = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    socket.end();
+    if (request.complete) close();
+    else request.once('end', close);
+  };
 }
 
 function cutIncomplete({ complete, socket }: ApiRequest): void {
