@@ -38,3 +38,16 @@ export function keyRecord(key: string) {
 export async function store(connection: Connection, ...documents: object[]): Promise<void> {
   await connection.collection('markets').insertMany(documents.map((document) => ({ ...document })));
 }
+
+/** Stores an event with so many markets, and so many bytes in each. @returns its id */
+export async function storeEvent(connection: Connection, count: number, bytes = 0) {
+  const eventId = randomUUID();
+  const name = 'x'.repeat(bytes) || 'name';
+  const market = { ...aMarket({ eventId, name }), runners: [] };
+  const all = Array.from({ length: count }, () => {
+    const id = randomUUID();
+    return { ...market, marketId: id, _id: id };
+  });
+  await store(connection, ...all);
+  return eventId;
+}

@@ -1,6 +1,9 @@
 import { aMarket } from './factories.js';
 import { runCli } from './run-cli.js';
 
+/** Fields that `{}` lacks. */
+export const REQUIRED_FIELDS = 9;
+
 const NOTHING = { read: 0, inserted: 0, updated: 0, unchanged: 0, rejected: 0 };
 
 type Report = typeof NOTHING;
