@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { MongoClient, type Db } from 'mongodb';
@@ -17,7 +15,7 @@ import { Line } from './line.js';
 import { MARKET_INDEXES } from './market-indexes.js';
 import { registrationOf } from './module-of.js';
 import { testDatabaseUri } from './mongo.js';
-import { resultOf, runCli, runShell, startCli, startShell } from './run-cli.js';
+import { resultOf, runCli, startCli } from './run-cli.js';
 import { runHere } from './run-here.js';
 import { until } from './until.js';
 
@@ -203,87 +201,6 @@ describe('the command line', () => {
     } finally {
       line.close();
     }
-  });
-
-  it('does not mind a reader that has seen enough', async () => {
-    const child = startCli(['db', 'status'], { env: { MONGODB_URI: testDatabaseUri() } });
-    child.stdout.destroy();
-    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  });
-
-  it('goes on though nobody reads what it says beside its result', async () => {
-    const env = { MONGODB_URI: testDatabaseUri() };
-    const child = startCli(['markets', 'import', '--json', '--dry-run', '-'], { env });
-    child.stderr.destroy();
-    child.stdin.end('{}\n{}\n');
-    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-    expect([code, JSON.parse(stdout)]).toEqual([1, expect.objectContaining({ rejected: 2 })]);
-  });
-
-  it.each([
-    ['can not be written', 'markets db status >/dev/full', 'ENOSPC'],
-    [
-      'is cut',
-      // A file that may grow by a few bytes.
-      'file=$(mktemp); exec 3>$file; rm $file; head -c 1000 /dev/zero >&3; ulimit -f 1; markets db status >&3',
-      'EFBIG',
-    ],
-  ])('fails where its result %s', async (_how, line, error) => {
-    const env = { MONGODB_URI: testDatabaseUri() };
-    const { code, stderr } = await runShell(line, { env });
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: `error: stdout can't be written: ${error}\n`,
-    });
-  });
-});
-
-describe('a key that nobody sees', () => {
-  it.each([
-    [
-      'full',
-      'markets keys create --name x >/dev/full',
-      /^error: stdout can't be written: ENOSPC\n$/,
-    ],
-    ['closed', 'markets keys create --name x >&-', /^error: stdout leads nowhere.*\n$/],
-    [
-      'a pipe without a reader',
-      'markets keys create --name x | exec 0<&-',
-      /^error: stdout can't be written: EPIPE\n$/,
-    ],
-  ])('is not made where stdout is %s', async (_what, line, message) => {
-    await withDatabase(async (db, _run, env) => {
-      const { code, stderr } = await runShell(line, { env });
-      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) });
-      expect(await db.collection('api_keys').find().toArray()).toEqual([]);
-    });
-  });
-
-  it('is taken back when its command is stopped before anybody has read it', async () => {
-    await withDatabase(async (db, _run, env) => {
-      const keys = db.collection('api_keys');
-      // A full pipe, whose reader never reads.
-      const child = startShell(
-        '{ head -c 65536 /dev/zero; echo $BASHPID >&2; exec "${MARKETS[@]}" keys create --name x; } | sleep 10',
-        { env },
-      );
-      const [pid] = await once(child.stderr, 'data');
-      await until(async () => (await keys.countDocuments()) === 1);
-      process.kill(Number(String(pid)), 'SIGTERM');
-      await until(async () => (await keys.countDocuments()) === 0, 5_000);
-      child.kill();
-    });
-  });
-
-  it('takes no other key along when it would have taken its place', async () => {
-    await withDatabase(async (db, run, env) => {
-      const { id } = JSON.parse((await run(['keys', 'create', '--name', 'x', '--json'])).stdout);
-      const before = await db.collection('api_keys').find().toArray();
-      const { code } = await runShell(`markets keys rotate ${id} >/dev/full`, { env });
-      expect(code).toBe(1);
-      expect(await db.collection('api_keys').find().toArray()).toEqual(before);
-    });
   });
 });
 
