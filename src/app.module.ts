@@ -2,10 +2,10 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ApiKeyGuard } from './api-keys/api-key.guard.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
-import { ChangeFeedModule } from './change-feed/change-feed.module.js';
+import { ChangeFeed } from './change-feed/change-feed.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { Config } from './config.js';
-import { DatabaseModule } from './database/database.module.js';
+import { Database } from './database/database.js';
 import { HealthModule } from './health/health.module.js';
 import { MarketsModule } from './markets/markets.module.js';
 import { Metrics } from './telemetry/metrics.js';
@@ -17,23 +17,18 @@ export class AppModule {
   static with(config: Config, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
-      // Settings and metrics are for every module.
+      // What it exports is for every module.
       global: true,
-      imports: [
-        DatabaseModule,
-        TelemetryModule,
-        ChangeFeedModule,
-        ApiKeysModule,
-        MarketsModule,
-        HealthModule,
-      ],
+      imports: [TelemetryModule, ApiKeysModule, MarketsModule, HealthModule],
       providers: [
         { provide: Config, useValue: config },
         { provide: Metrics, useValue: metrics },
+        Database,
+        ChangeFeed,
         { provide: APP_GUARD, useClass: ApiKeyGuard },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],
-      exports: [Config, Metrics],
+      exports: [Config, Metrics, Database, ChangeFeed],
     };
   }
 }

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { getModelToken } from '@nestjs/mongoose';
-import type { Model } from 'mongoose';
 import { moveDemoPrices } from '../src/demo/demo-feed.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { demoMarkets, type DemoMarket as Stored } from '../src/demo/demo-markets.js';
@@ -71,7 +69,7 @@ it('stops for good when another market is there', async () => {
 });
 
 it('goes on when MongoDB was away', async () => {
-  const { collection: markets } = service.app.get<Model<Market>>(getModelToken(Market.name));
+  const { collection: markets } = service.database.connection.model(Market.name);
   const find = jest.spyOn(markets, 'findOne').mockRejectedValueOnce(new Error('MongoDB is away'));
   await until(() => find.mock.calls.length > 1);
   const updatedAt = { $gt: new Date() };

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { MongooseModule } from '@nestjs/mongoose';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
+import { Database } from '../database/database.js';
 import { ChangeHistory } from './cache/change-history.js';
 import { LiveScopes } from './cache/live-scopes.js';
 import { MarketCache } from './cache/market-cache.js';
@@ -23,10 +23,7 @@ import { WatchPreparation } from './watch/watch-preparation.js';
 import { WatchedScopes } from './watch/watched-scopes.js';
 
 @Module({
-  imports: [
-    MongooseModule.forFeature([{ name: Market.name, schema: MarketSchema }]),
-    ApiKeysModule,
-  ],
+  imports: [ApiKeysModule],
   controllers: [MarketsController, WatchController],
   providers: [
     MarketsService,
@@ -49,4 +46,8 @@ import { WatchedScopes } from './watch/watched-scopes.js';
   ],
   exports: [MarketCache, StreamHub, WatchedScopes],
 })
-export class MarketsModule {}
+export class MarketsModule {
+  constructor({ connection }: Database) {
+    connection.model(Market.name, MarketSchema);
+  }
+}
