@@ -7,9 +7,6 @@ class NotFollowable extends Error {}
 /** Codes of errors after which a stream can't resume, such as an event that is too large for a reply. */
 const CANNOT_RESUME = new Set([260, 280, 286, 222, 50811, 10334]);
 
-/** Events of documents, which don't change the kind of their collection. */
-const OF_DOCUMENTS = new Set(['insert', 'update', 'replace', 'delete']);
-
 /**
  * A member of a replica set says with each reply how far it has got itself, writes of others included: that
  * proves how fresh a stream is. A mongos doesn't: it says how far the shards had got that it last heard of, and
@@ -45,9 +42,9 @@ export async function requirePlainCollections(
   return names.filter((name) => !found.some((each) => each.name === name));
 }
 
-/** Whether a name may be that of another kind of collection now, after a drop or a rename. */
+/** Whether a name may be that of another kind of collection now, after a drop or a rename: these are of no document. */
 export function mayChangeKinds(events: readonly ChangeEvent[]): boolean {
-  return events.some(({ operationType }) => !OF_DOCUMENTS.has(operationType));
+  return events.some(({ documentKey }) => !documentKey);
 }
 
 /** Whether the feed must begin anew after an error, since it can't resume. */
