@@ -106,24 +106,18 @@ export class ReadAttempt {
     if (!isOpen(first)) return rows;
     const leftMs = this.serverDeadline - performance.now();
     try {
-      return await this.longReads.run(leftMs, () => this.readOn(first, rows, each));
+      await this.longReads.run(leftMs, async () => {
+        let cursor = first;
+        while (isOpen(cursor)) {
+          ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
+          rows.push(...cursor['nextBatch'].map(each));
+        }
+      });
+      return rows;
     } catch (error) {
       this.killCursor(first);
       throw error;
     }
-  }
-
-  private async readOn<T>(
-    first: RawCursor,
-    rows: T[],
-    each: (document: Document) => T,
-  ): Promise<T[]> {
-    let cursor = first;
-    while (isOpen(cursor)) {
-      ({ cursor } = await this.send({ ...getMoreOf(cursor), batchSize: BATCH_MAX }));
-      rows.push(...cursor['nextBatch'].map(each));
-    }
-    return rows;
   }
 
   killCursor(cursor: RawCursor): void {
