@@ -7,21 +7,16 @@ import { hasCode } from './mongo-errors.js';
 const NAMESPACE_NOT_FOUND = 26;
 
 /** An index that a schema declares. */
-export interface WantedIndex {
-  readonly collection: string;
-  readonly name: string;
-  readonly keys: Record<string, 1>;
-  readonly unique: boolean;
-}
+export type WantedIndex = ReturnType<typeof wantedIndexes>[number];
 
 /** The indexes that the schemas of the connection's models declare. */
-export function wantedIndexes(connection: Connection): WantedIndex[] {
+export function wantedIndexes(connection: Connection) {
   return Object.values(connection.models).flatMap(({ collection, schema }) =>
-    schema.indexes().map(([keys, { name = '', unique }]) => ({
+    schema.indexes().map(([keys, { name = '', unique = false }]) => ({
       collection: collection.collectionName,
       name,
-      keys: keys as Record<string, 1>,
-      unique: unique === true,
+      keys: keys as Readonly<Record<string, 1>>,
+      unique,
     })),
   );
 }
