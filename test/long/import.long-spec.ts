@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { aRecord, counts, ndjson, importTo } from '../imports.js';
 import { TestMongod } from '../mongo.js';
-import { primaryOf, writable } from '../mongo-admin.js';
+import { onMember, primaryOf, setFailCommand, timesFailed, writable } from '../mongo-admin.js';
 import { resultOf, runCli, startCli } from '../run-cli.js';
 import { until } from '../until.js';
 
@@ -76,11 +75,18 @@ describe('markets import', () => {
   it('stores what was read of a feed where MongoDB comes back just after SIGTERM', async () => {
     const mongod = await TestMongod.start();
     try {
-      const { child, ended } = await followWithoutMongod(mongod, 200);
+      const NOT_PRIMARY = 10_107;
+      await setFailCommand(mongod, 'alwaysOn', {
+        failCommands: ['insert'],
+        errorCode: NOT_PRIMARY,
+      });
+      const { child, ended, write } = follow(mongod);
+      write(200);
+      await once(child.stderr, 'readable');
       child.kill('SIGTERM');
-      // One try to write takes some 1.3 s.
-      await delay(1_500);
-      await mongod.restart();
+      const triesBefore = await onMember(mongod, 0, timesFailed);
+      await until(async () => (await onMember(mongod, 0, timesFailed)) > triesBefore);
+      await setFailCommand(mongod, 'off');
       const { code, stdout } = await ended;
       expect(JSON.parse(stdout)).toMatchObject({ read: 200, rejected: 0 });
       expect(code).toBe(0);
@@ -161,11 +167,7 @@ describe('markets import', () => {
 
 /** An import that follows a feed, 100 of whose records were stored before MongoDB was killed: it waits with the others. */
 async function followWithoutMongod(mongod: TestMongod, records: number) {
-  const env = { MONGODB_URI: mongod.uri };
-  const child = startCli(['markets', 'import', '--json', '--follow', '-'], { env });
-  const ended = resultOf(child);
-  const write = (count: number) =>
-    child.stdin.write(`${ndjson(...Array.from({ length: count }, () => aRecord()))}\n`);
+  const { child, ended, write } = follow(mongod);
   write(100);
   await until(async () => (await countStored(mongod)) === 100);
   const waits = once(child.stderr, 'readable');
@@ -173,6 +175,14 @@ async function followWithoutMongod(mongod: TestMongod, records: number) {
   write(records - 100);
   await waits;
   return { child, ended };
+}
+
+function follow(mongod: TestMongod) {
+  const env = { MONGODB_URI: mongod.uri };
+  const child = startCli(['markets', 'import', '--json', '--follow', '-'], { env });
+  const write = (count: number) =>
+    child.stdin.write(`${ndjson(...Array.from({ length: count }, () => aRecord()))}\n`);
+  return { child, ended: resultOf(child), write };
 }
 
 async function countStored({ uri }: TestMongod): Promise<number> {
