@@ -841,7 +841,7 @@ describe.each(SOURCES)('answered from $source', ({ source, cacheMaxMb }) => {
       const fixtureId = newId();
       const name = randomBytes(1024 * 1024).toString('hex');
       await storeAll([aMarket({ fixtureId, name })]);
-      const answers = many(10, () =>
+      const answers = many(4, () =>
         inTime(() => askFor(coding, `${LOOKUPS[1].route}/${fixtureId}`)),
       );
       for (const answer of await Promise.all(answers)) {

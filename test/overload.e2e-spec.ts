@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AppOptions } from '../src/app.setup.js';
 import { HTTP_LIMITS, type HttpLimits } from '../src/http/http-limits.js';
@@ -22,7 +21,7 @@ import { until } from './until.js';
 
 const PATH = '/v1/markets/market/fixture/asked-by-many';
 /** So few may wait here that the clients, who share our process, are done in time. */
-const LIMITS: HttpLimits = { ...HTTP_LIMITS, queueMax: 150, unreadMs: 500 };
+const LIMITS: HttpLimits = { ...HTTP_LIMITS, queueMax: 150 };
 const CONNECTIONS = LIMITS.queueMax + LIMITS.inFlight + 150;
 const PROBE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -315,95 +314,4 @@ async function holdUp(): Promise<Socket> {
 function memoryInUse(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-describe('a client that does not read', () => {
-  /** Together more than the buffers of both ends hold. */
-  const ANSWERS = 4;
-  const LARGE = '/v1/markets/market/fixture/large?take=100';
-  const asking = () => aRequest('', LARGE).repeat(ANSWERS);
-
-  beforeEach(async () => {
-    const name = 'n'.repeat(30_000);
-    const markets = Array.from({ length: 100 }, () => aMarket({ fixtureId: 'large', name }));
-    await store(service.database.connection, ...markets);
-    await until(async () => (await service.get(LARGE)).status === 200);
-  });
-
-  it('is cut off', async () => {
-    const socket = await ask(asking());
-    // Paused, a socket does not tell that it was closed.
-    await until(async () => (await countConnections(server())) === 0, 10_000);
-    expect(socket.destroyed).toBe(false);
-    socket.destroy();
-  });
-
-  it('is cut off though it goes on asking', async () => {
-    const socket = await ask(asking());
-    socket.on('error', () => undefined);
-    while ((await countConnections(server())) > 0) {
-      socket.write(aRequest('', LARGE));
-      await delay(100);
-    }
-    expect(socket.bytesWritten).toBeGreaterThan(asking().length);
-    socket.destroy();
-  });
-
-  it('is served when it reads after all', async () => {
-    // A fifth of the time for reading, all of it long beside what a busy machine may stand still for.
-    await restart({ limits: { ...LIMITS, unreadMs: 2_000 } });
-    const socket = await ask(asking());
-    await delay(400);
-    const answers = await readAnswers(socket, { answers: ANSWERS });
-    expect(answers.map(({ status, body }) => [status, JSON.parse(body).data.length])).toEqual(
-      Array.from({ length: ANSWERS }, () => [200, 100]),
-    );
-  });
-
-  it('is served when it reads slowly, but steadily', async () => {
-    const socket = await ask(asking());
-    let received = 0;
-    for (let reads = 0; reads < 25; reads++) {
-      // The receiver's buffer opens in steps.
-      for (let taken = 0; taken < 200_000;) {
-        const chunk = socket.read() as Buffer | null;
-        if (!chunk) await once(socket, 'readable');
-        taken += chunk?.length ?? 0;
-        received += chunk?.length ?? 0;
-      }
-      await delay(60);
-    }
-    expect(received).toBeGreaterThan(4_000_000);
-    expect(await countConnections(server())).toBe(1);
-    socket.destroy();
-  });
-
-  it('takes no place from others, whatever it asked for', async () => {
-    const inFlight = 10;
-    await restart({ limits: { ...LIMITS, inFlight, unreadMs: 60_000 } });
-    const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8);
-    const bytes = [page, asking()];
-    const unread = await Promise.all(
-      Array.from({ length: 2 * inFlight }, (_, index) => ask(bytes[index % 2] ?? '')),
-    );
-    // Until what they asked for is answered, as far as they take it, there may be too much to do.
-    await until(isServed, 10_000);
-    const [answer] = await sendRaw(service.port, aRequest());
-    expect(answer?.status).toBe(200);
-    // It had to wait for none of them to be cut off.
-    expect(await countConnections(server())).toBeGreaterThanOrEqual(unread.length);
-    for (const socket of unread) socket.destroy();
-  });
-});
-
-async function isServed(): Promise<boolean> {
-  const [answer] = await sendRaw(service.port, aRequest());
-  return answer?.status === 200;
-}
-
-async function ask(bytes: string): Promise<Socket> {
-  const socket = connect(service.port, '127.0.0.1');
-  socket.write(bytes);
-  await once(socket, 'readable');
-  return socket;
 }

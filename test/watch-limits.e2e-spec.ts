@@ -13,7 +13,6 @@ import { StreamHub } from '../src/markets/watch/stream-hub.js';
 import { StreamTimes } from '../src/markets/watch/stream-times.js';
 import { WatchedScopes } from '../src/markets/watch/watched-scopes.js';
 import { Watch } from '../src/markets/watch/watch.js';
-import { Metrics } from '../src/telemetry/metrics.js';
 import { allTold, createTestApp, type TestApp } from './app.js';
 import { aMarket, store, storeEvent } from './factories.js';
 import { testDatabaseUri } from './mongo.js';
@@ -25,28 +24,18 @@ import { StreamClient } from './watch-client.js';
 const KIB = 1_024;
 const MIB = KIB * KIB;
 
-/** How long the impatient service waits for clients that read nothing, in milliseconds. */
-const UNREAD_MS = 2_000;
-
 let service: TestApp;
 let narrow: TestApp;
-let impatient: TestApp;
 let times: StreamTimes;
-/** An event of 14 MiB. */
-let largeEvent: string;
 const streams: StreamClient[] = [];
 
 beforeAll(async () => {
   service = await createTestApp({ mongodbUri: monitored(testDatabaseUri()) });
   const { mongodbUri } = service.config;
   narrow = await createTestApp({ mongodbUri, dbInit: false, watchMaxMb: 1, cacheMaxMb: 0 });
-  const limits = { ...HTTP_LIMITS, unreadMs: UNREAD_MS };
-  impatient = await createTestApp({ mongodbUri, dbInit: false }, { limits });
   times = service.app.get(StreamTimes);
-  largeEvent = await anEvent(14, MIB);
 });
 afterAll(async () => {
-  await impatient.close();
   await narrow.close();
   await service.close();
 });
@@ -122,11 +111,6 @@ async function streamStatuses(queries: readonly string[]): Promise<string[]> {
 /** A request as it goes over the wire. */
 const requestFor = (path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.key}\r\n\r\n`;
-
-async function isCut(): Promise<boolean> {
-  const metrics = await impatient.app.get(Metrics).registry.metrics();
-  return /streams_ended_total{reason="unread"} 1/.test(metrics);
-}
 
 const cursorAt = (eventId: string, secondsAhead: number) =>
   writeCursor({
@@ -242,33 +226,6 @@ describe('a stream', () => {
     const at = ends.map((end) => end.at);
     expect(Math.max(...at) - Math.min(...at)).toBeGreaterThan(100);
     for (const stream of all) await stream.over();
-  });
-
-  it('that nobody reads is cut, and others go on', async () => {
-    expect(HTTP_LIMITS.unreadMs).toBe(15_000);
-    const unread = await open(`eventId=${largeEvent}`, impatient);
-    unread.response.pause();
-    const query = `eventId=${largeEvent}&marketMoment=live&marketStatus=CLOSED`;
-    const other = await open(query, impatient);
-    await other.named('current');
-    await until(isCut);
-    expect(impatient.logged.some((line) => line.includes('"endReason":"unread"'))).toBe(true);
-    expect(other.isOver).toBe(false);
-  });
-
-  it('that is read slowly, but all the time, is not cut', async () => {
-    const eventId = await anEvent(20, MIB);
-    await inTime(() => impatient.get(`/v1/markets/changes?eventId=${eventId}`));
-    const slow = await open(`eventId=${eventId}`, impatient);
-    const { response } = slow;
-    const begun = performance.now();
-    // Reads 1 MiB in 250 ms.
-    response.on('data', ({ length }: string) => {
-      response.pause();
-      setTimeout(() => response.resume(), (250 * length) / MIB);
-    });
-    await slow.named('current', 20_000);
-    expect(performance.now() - begun).toBeGreaterThan(2 * UNREAD_MS);
   });
 
   it('takes up again each time that its reader has caught up', async () => {

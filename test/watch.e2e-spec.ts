@@ -301,37 +301,6 @@ describe('both', () => {
     }
   });
 
-  it('name the id with which all together are too much, though memory has each of them', async () => {
-    const ids = Array.from({ length: 6 }, () => randomUUID());
-    for (const eventId of ids) {
-      const many = Array.from({ length: 2_000 }, () => aMarket({ eventId, runners: [] }));
-      await markets().insertMany(many as never[]);
-      expect((await changes(`eventId=${eventId}`)).data[0].changed).toHaveLength(2_000);
-    }
-    for (const path of ['changes', 'stream']) {
-      const query = ids.map((eventId) => `eventId=${eventId}`).join('&');
-      const { status, body } = await inTime(() => service.get(`/v1/markets/${path}?${query}`));
-      expect([status, body.code]).toEqual([400, 'too_much_data']);
-      expect(body.detail).toContain(ids[5]);
-    }
-  });
-
-  it('hold no id for whole that was asked for beside one with too much', async () => {
-    const [eventId, other] = [randomUUID(), randomUUID()];
-    // The look for both ends after 4,001 markets.
-    const many = Array.from({ length: 4_001 }, () => aMarket({ eventId, runners: [] }));
-    const few = Array.from({ length: 3 }, () => aMarket({ eventId: other }));
-    await markets().insertMany([...many, ...few] as never[]);
-    await told();
-    const both = `/v1/markets/changes?eventId=${eventId}&eventId=${other}`;
-    const refused = await inTime(() => service.get(both));
-    expect([refused.status, refused.body.code]).toEqual([400, 'too_much_data']);
-    expect(refused.body.detail).toContain(eventId);
-    expect((await changes(`eventId=${other}`)).data[0].changed).toHaveLength(3);
-    const { body } = await service.get(`/v1/markets/market/provider/${other}`).expect(200);
-    expect(body.data).toHaveLength(3);
-  });
-
   it('cost one request for every ten ids begun, all or nothing', async () => {
     const { key } = await service.keys.create({ name: 'limited', rateLimit: 7 });
     const ids = Array.from({ length: 21 }, () => `eventId=${randomUUID()}`).join('&');
@@ -819,36 +788,6 @@ describe('a stream ends', () => {
     expect((await stream.named('end')).data).toEqual({ reason: 'size' });
   });
 
-  it('when it grows above what may be watched: others go on, even while it leaves that unread', async () => {
-    const small = await restart({ watchMaxMb: 10, cacheMaxMb: 0 });
-    const [eventId, other] = [randomUUID(), randomUUID()];
-    const large = (name: string) => Array.from({ length: 900 }, () => aMarket({ eventId, name }));
-    try {
-      await markets().insertMany(large('m'.repeat(8_000)) as never[]);
-      const [one] = await stored({ eventId: other });
-      await told(small);
-      const innocent = await open(`eventId=${other}`, {}, small.key, small);
-      await innocent.named('current');
-      const { key } = await small.keys.create({ name: 'other' });
-      const unread = await open(`eventId=${eventId}`, {}, key, small);
-      unread.response.pause();
-      await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(16_000) } });
-      await told(small);
-      for (const name of ['x', 'y']) {
-        await markets().updateOne({ _id: one?._id as never }, { $set: { name } });
-        await told(small);
-      }
-      await until(() => innocent.events.some(({ id, event }) => id && event === 'changes'));
-      expect(innocent.events.map(({ event }) => event)).not.toContain('end');
-      await small.get(`/v1/markets/changes?eventId=${other}`).expect(200);
-      innocent.close();
-      unread.close();
-    } finally {
-      await small.close();
-      await markets().deleteMany({ eventId });
-    }
-  });
-
   it('at once when it was prepared while the process began to shut down', async () => {
     const hub = service.app.get(StreamHub);
     jest.spyOn(service.app.get(WatchPreparation), 'prepare').mockImplementationOnce(async () => {
@@ -928,31 +867,6 @@ it('a market is told as removed though MongoDB keeps no images of what was delet
   } finally {
     await own.close();
   }
-});
-
-it('a transaction too large to be held is told whole', async () => {
-  const fixtureId = randomUUID();
-  const count = 1_100;
-  await markets().insertMany(
-    Array.from({ length: count }, () => aMarket({ fixtureId })) as never[],
-  );
-  const { meta } = await changes(`fixtureId=${fixtureId}`);
-  // Its events take more than 32 MB, and several replies.
-  const $set = { name: 'new', other: 'x'.repeat(16_000) };
-  await service.database.db.client.withSession((session) =>
-    session.withTransaction(() => markets().updateMany({ fixtureId }, { $set }, { session })),
-  );
-  const path = `/v1/markets/changes?fixtureId=${fixtureId}&since=${meta.cursor}`;
-  await told();
-  // MongoDB answers, for which a busy machine may need too long.
-  let body: { data: { changed: unknown[] }[] } | undefined;
-  await until(async () => {
-    const answer = await service.get(path);
-    body = answer.body;
-    return answer.status === 200;
-  });
-  expect(body?.data[0]?.changed).toHaveLength(count);
-  await markets().deleteMany({ fixtureId });
 });
 
 it('what was held back for a client is not written once the client has left', async () => {
