@@ -17,7 +17,7 @@ export interface CachedMarket {
   readonly bytes: number;
 }
 
-/** What a market takes beside its text, with its entry in `ScopesByMarket`. Bytes, measured with 50,000 markets. */
+/** What a market takes beside its text. Bytes, measured with 50,000 markets. */
 const OVERHEAD_BYTES = 700;
 
 /**

@@ -23,23 +23,23 @@ interface MadeAnswer {
   readonly markets: readonly CachedMarket[];
 }
 
-/** All markets of one event or fixture, in the order of `_id`, with the answers made from them so far. */
+/** All markets of one event or fixture, with the answers made from them so far. */
 export class CachedScope {
   /** Every change after this cluster time was applied here, and is in the history. */
   liveSince: Timestamp | undefined;
   private readonly answers = new Map<string, MadeAnswer>();
   private readonly groups = new Map<string, Buffer>();
-  marketsBytes = this.markets.reduce((sum, { bytes }) => sum + bytes, 0);
+  private readonly markets = new Map<string, CachedMarket>();
+  marketsBytes = 0;
 
-  /**
-   * @param asOf the cluster time of the state that it was made from
-   * @param markets in the order of `_id`
-   */
+  /** @param asOf the cluster time of the state that it was made from */
   constructor(
     readonly key: Scope,
     readonly asOf: Timestamp,
-    private readonly markets: CachedMarket[],
-  ) {}
+    markets: readonly CachedMarket[],
+  ) {
+    for (const market of markets) this.put(market);
+  }
 
   get bytes(): number {
     let bytes = SCOPE_BYTES + KEY_CHARACTER_BYTES * this.key.length + this.marketsBytes;
@@ -48,22 +48,19 @@ export class CachedScope {
     return bytes;
   }
 
-  get marketKeys(): string[] {
-    return this.markets.map(({ key }) => key);
-  }
-
   get length(): number {
-    return this.markets.length;
+    return this.markets.size;
   }
 
   get(marketKey: string): CachedMarket | undefined {
-    return this.find(marketKey).found;
+    return this.markets.get(marketKey);
   }
 
   /** The markets that meet all conditions, in the order of `_id`. */
   matching(conditions: Conditions): readonly CachedMarket[] {
-    if (Object.keys(conditions).length === 0) return this.markets;
-    return this.markets.filter(({ filtered }) => meets(filtered, conditions));
+    return [...this.markets.values()]
+      .filter(({ filtered }) => meets(filtered, conditions))
+      .toSorted((one, other) => compareKeys(one.key, other.key));
   }
 
   answer(query: MarketsQuery): PageAnswer {
@@ -89,23 +86,23 @@ export class CachedScope {
   }
 
   put(market: CachedMarket): void {
-    const { index, found } = this.find(market.key);
+    const found = this.get(market.key);
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
     if (found && isDeepStrictEqual(market.filtered, found.filtered)) {
       this.forgetAnswersWith(found);
-      this.markets[index] = { ...market, filteredSince: found.filteredSince };
+      this.markets.set(market.key, { ...market, filteredSince: found.filteredSince });
     } else {
       this.forgetAnswers();
-      this.markets.splice(index, found ? 1 : 0, market);
+      this.markets.set(market.key, market);
     }
   }
 
   remove(marketKey: string): void {
-    const { index, found } = this.find(marketKey);
+    const found = this.get(marketKey);
     if (!found) return;
     this.forgetAnswers();
     this.marketsBytes -= found.bytes;
-    this.markets.splice(index, 1);
+    this.markets.delete(marketKey);
   }
 
   /** After a change that leaves every page with the same markets: forgets the answers that show this one. */
@@ -123,20 +120,6 @@ export class CachedScope {
     const markets = matching.slice(start, start + take);
     const texts = markets.map(({ json }) => json);
     return { answer: new PageAnswer(query, texts, matching.length), markets };
-  }
-
-  /** Where a market is, or where it would have to be inserted. */
-  private find(marketKey: string): { index: number; found: CachedMarket | undefined } {
-    let low = 0;
-    let high = this.markets.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const market = this.markets[middle];
-      if (market && compareKeys(market.key, marketKey) < 0) low = middle + 1;
-      else high = middle;
-    }
-    const market = this.markets[low];
-    return { index: low, found: market?.key === marketKey ? market : undefined };
   }
 }
 

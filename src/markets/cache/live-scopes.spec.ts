@@ -6,10 +6,8 @@ import type { Change } from '../../change-feed/change.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
-import { keyOfId } from './id-order.js';
 import { LiveScopes } from './live-scopes.js';
 import { makeScope } from './make-scope.js';
-import { ScopesByMarket } from './scopes-by-market.js';
 
 const at = (seconds: number) => new Timestamp({ t: seconds, i: 1 });
 const eventId = 'e';
@@ -62,15 +60,19 @@ it('never knows what was before another collection, however far back is noted af
   expect(history.begin).toEqual(at(12));
 });
 
-it('notes a market once, and nothing of one that no scope holds any more', () => {
-  const scope = live.add(scopeReadAt(10, 'old'));
-  tell(11, { kind: 'stored', id: 'a', before: {}, document: stored('new') });
-  expect(live['holders'].of(keyOfId('a'))).toEqual([scope]);
+it('knows where a market was though nobody tells, and leaves alone where it never was', () => {
+  const scope = live.add(scopeReadAt(10, 'here'));
+  const [target, other] = (['eventId:there', 'eventId:elsewhere'] as const).map((key) =>
+    live.add(new CachedScope(key, at(10), [])),
+  ) as [CachedScope, CachedScope];
+  const told: CachedScope[] = [];
+  live.addOwner({ owns: () => true, changed: (changed) => told.push(changed) });
+  const moved = { _id: 'a', ...aMarket({ eventId: 'there', name: 'moved' }) };
+  tell(11, { kind: 'stored', id: 'a', document: moved });
+  expect([scope, target, other].map(namesIn)).toEqual([[], ['moved'], []]);
+  expect(new Set(told)).toEqual(new Set([scope, target]));
   tell(12, { kind: 'deleted', id: 'a' });
-  expect(live['holders']).toEqual(new ScopesByMarket());
-  tell(13, { kind: 'stored', id: 'a', before: {}, document: stored('again') });
-  live.release(scope.key);
-  expect(live['holders']).toEqual(new ScopesByMarket());
+  expect(namesIn(target)).toEqual([]);
 });
 
 it('loses every scope when a market gets another id within a list, and nobody tells which', () => {
@@ -79,21 +81,23 @@ it('loses every scope when a market gets another id within a list, and nobody te
   expect(live.get(scope.key)).toBeUndefined();
 });
 
-it('holds nothing of a scope that is released while a change to both is told', () => {
+it('tells nothing of a scope that is released while a change to both is told', () => {
   const market = aMarket({ eventId });
   const cached = cachedMarketOf({ _id: 'a', ...market }, at(10)) as CachedMarket;
   const scopes = ([`eventId:${eventId}`, `fixtureId:${market.fixtureId}`] as const).map((scope) =>
     live.add(new CachedScope(scope, at(10), [cached])),
   );
-  const wanted = new Set(scopes);
+  const told: CachedScope[] = [];
   // As a cache that makes room for one of them.
   const changed = (grown: CachedScope) => {
-    for (const other of scopes.filter((scope) => scope !== grown && wanted.delete(scope)))
-      live.release(other.key);
+    told.push(grown);
+    for (const { key } of scopes.filter((scope) => scope !== grown)) live.release(key);
   };
-  live.addOwner({ owns: (scope) => wanted.has(scope), changed });
+  live.addOwner({ owns: (scope) => told.includes(scope), changed: () => undefined });
+  live.addOwner({ owns: () => told.length === 0, changed });
   tell(11, { kind: 'stored', id: 'a', before: {}, document: { _id: 'a', ...market, name: 'new' } });
-  expect(live['holders'].of(keyOfId('a'))).toEqual([...wanted]);
+  expect(told).toHaveLength(1);
+  expect(scopes.map(namesIn).flat()).toEqual(expect.arrayContaining(['new', market.name]));
 });
 
 /** A market as it was read. */

@@ -8,7 +8,6 @@ import { SCOPE_FIELDS, type Scope } from '../scope.js';
 import type { CachedScope } from './cached-scope.js';
 import { ChangeHistory } from './change-history.js';
 import { MarketChange } from './market-change.js';
-import { ScopesByMarket } from './scopes-by-market.js';
 
 /** Who keeps scopes in memory. A scope may have several owners, which are told only of their own scopes. */
 export interface ScopeOwner {
@@ -21,7 +20,6 @@ export interface ScopeOwner {
 @Injectable()
 export class LiveScopes implements ChangeListener {
   private readonly scopes = new Map<Scope, CachedScope>();
-  private readonly holders = new ScopesByMarket();
   private readonly owners: ScopeOwner[] = [];
   readonly fieldsBefore = SCOPE_FIELDS;
 
@@ -49,14 +47,13 @@ export class LiveScopes implements ChangeListener {
     if (earlier) return earlier;
     scope.liveSince = laterOf(scope.asOf, this.feed.position);
     this.scopes.set(scope.key, scope);
-    for (const key of scope.marketKeys) this.holders.update(scope, key);
     return scope;
   }
 
   /** To be called when an owner no longer wants a scope: it is removed unless another does. */
   release(key: Scope): void {
     const scope = this.scopes.get(key);
-    if (scope && !this.owners.some((owner) => owner.owns(scope))) this.remove(scope);
+    if (scope && !this.owners.some((owner) => owner.owns(scope))) this.scopes.delete(key);
   }
 
   committed({ changes, clusterTime }: Commit): void {
@@ -90,30 +87,27 @@ export class LiveScopes implements ChangeListener {
   }
 
   private applied(scope: CachedScope, change: MarketChange): void {
-    this.holders.update(scope, change.marketKey);
     // The change itself may not name the scopes that the market was in.
     this.history.note(scope.key, change.marketKey, change.clusterTime);
     this.tellOwners(scope);
   }
 
-  /** The scopes that hold the market, and those that it belongs to now. */
-  private concerned(change: MarketChange): Set<CachedScope> {
-    if (change.concernsAll) return new Set(this.scopes.values());
-    const now = change.scopes.flatMap((key) => this.scopes.get(key) ?? []);
-    return new Set([...this.holders.of(change.marketKey), ...now]);
+  /** The scopes that the market was in, and those that it is in now; all are gone through where nobody knows. */
+  private concerned({ concernsAll, marketKey, scopes, scopesBefore }: MarketChange) {
+    const named = new Set([...scopes, ...(scopesBefore ?? [])]);
+    const isTold = scopesBefore && !concernsAll;
+    if (isTold) return [...named].flatMap((key) => this.scopes.get(key) ?? []);
+    return [...this.scopes.values()].filter(
+      (scope) => concernsAll || named.has(scope.key) || scope.get(marketKey),
+    );
   }
 
   private lose(scope: CachedScope): void {
-    this.remove(scope);
+    this.scopes.delete(scope.key);
     this.tellOwners(scope);
   }
 
   private tellOwners(scope: CachedScope): void {
     for (const owner of this.owners) if (owner.owns(scope)) owner.changed(scope);
-  }
-
-  private remove(scope: CachedScope): void {
-    this.scopes.delete(scope.key);
-    for (const key of scope.marketKeys) this.holders.remove(scope, key);
   }
 }
