@@ -49,8 +49,3 @@ export function byScope<T extends { readonly scopes: readonly Scope[] }>(
   }
   return found;
 }
-
-/** Whether the path of an update lies within an id, as in `eventId.0`: the scopes can't be known then. */
-export function isInsideScopeField(path: string): boolean {
-  return SCOPE_FIELDS.some((field) => path.startsWith(`${field}.`));
-}

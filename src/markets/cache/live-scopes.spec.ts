@@ -75,10 +75,11 @@ it('knows where a market was though nobody tells, and leaves alone where it neve
   expect(namesIn(target)).toEqual([]);
 });
 
-it('loses every scope when a market gets another id within a list, and nobody tells which', () => {
+it('loses the scope that a market gets within a list of ids', () => {
   const scope = live.add(scopeReadAt(10, 'here'));
+  const other = live.add(new CachedScope('eventId:other', at(10), []));
   tell(11, { kind: 'altered', id: 'elsewhere', fields: { 'eventId.1': eventId } });
-  expect(live.get(scope.key)).toBeUndefined();
+  expect([scope, other].map(({ key }) => live.get(key))).toEqual([undefined, other]);
 });
 
 it('tells nothing of a scope that is released while a change to both is told', () => {

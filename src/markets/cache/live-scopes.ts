@@ -93,12 +93,11 @@ export class LiveScopes implements ChangeListener {
   }
 
   /** The scopes that the market was in, and those that it is in now; all are gone through where nobody knows. */
-  private concerned({ concernsAll, marketKey, scopes, scopesBefore }: MarketChange) {
+  private concerned({ marketKey, scopes, scopesBefore }: MarketChange): CachedScope[] {
     const named = new Set([...scopes, ...(scopesBefore ?? [])]);
-    const isTold = scopesBefore && !concernsAll;
-    if (isTold) return [...named].flatMap((key) => this.scopes.get(key) ?? []);
+    if (scopesBefore) return [...named].flatMap((key) => this.scopes.get(key) ?? []);
     return [...this.scopes.values()].filter(
-      (scope) => concernsAll || named.has(scope.key) || scope.get(marketKey),
+      (scope) => named.has(scope.key) || scope.get(marketKey),
     );
   }
 

@@ -1,6 +1,6 @@
 import type { Timestamp } from 'mongodb';
 import type { DocumentChange } from '../../change-feed/change.js';
-import { isInsideScopeField, scopesOf, type Scope } from '../scope.js';
+import { scopesOf, type Scope } from '../scope.js';
 import { cachedMarketOf, type CachedMarket } from './cached-market.js';
 import type { CachedScope } from './cached-scope.js';
 import { keyOfId } from './id-order.js';
@@ -12,9 +12,6 @@ export class MarketChange {
   readonly scopes = scopesAfter(this.change);
   /** The scopes that the market was in before; undefined where nobody knows. */
   readonly scopesBefore = this.change.before && scopesOf(this.change.before);
-  /** Whether it may concern any scope, since it does not tell which. */
-  readonly concernsAll =
-    this.change.kind === 'altered' && Object.keys(this.change.fields).some(isInsideScopeField);
   private made: CachedMarket | undefined;
 
   constructor(
@@ -29,7 +26,7 @@ export class MarketChange {
   applyTo(scope: CachedScope): boolean {
     const { change } = this;
     const isIn = this.scopes.includes(scope.key);
-    if (change.kind === 'altered') return !isIn && !this.concernsAll && !scope.get(this.marketKey);
+    if (change.kind === 'altered') return !isIn && !scope.get(this.marketKey);
     if (change.kind === 'stored' && isIn) {
       this.made ??= cachedMarketOf(change.document, this.clusterTime);
       if (this.made) scope.put(this.made);
@@ -42,5 +39,9 @@ export class MarketChange {
 
 function scopesAfter(change: DocumentChange): readonly Scope[] {
   if (change.kind === 'stored') return scopesOf(change.document);
-  return change.kind === 'altered' ? scopesOf(change.fields) : [];
+  if (change.kind === 'deleted') return [];
+  // A new value may stand within an id that is a list, as in `eventId.0`.
+  return Object.entries(change.fields).flatMap(([path, value]) =>
+    scopesOf({ [path.replace(/\..*/, '')]: value }),
+  );
 }
