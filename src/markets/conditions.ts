@@ -39,10 +39,6 @@ export function meets(stored: Fields, conditions: Conditions): boolean {
 /** A filter has at most 256 characters of one or two UTF-16 units, so that it can't match a longer text. */
 const LENGTH_MAX = 512;
 
-/** The first texts seen: markets with an equal one share it in memory, though each read brings a copy. */
-const shared = new Map<string, string>();
-const SHARED_TEXTS_MAX = 1_000;
-
 /** The fields of a stored market that filters judge. */
 export function filteredOf(stored: Fields): Fields {
   return Object.fromEntries(
@@ -54,9 +50,5 @@ export function filteredOf(stored: Fields): Fields {
 }
 
 function filterable(value: unknown): string | undefined {
-  if (typeof value !== 'string' || value.length > LENGTH_MAX) return undefined;
-  const known = shared.get(value);
-  if (known !== undefined) return known;
-  if (shared.size < SHARED_TEXTS_MAX) shared.set(value, value);
-  return value;
+  return typeof value === 'string' && value.length <= LENGTH_MAX ? value : undefined;
 }
