@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { ApiRequest } from '../http/api-request.js';
 import type { Compression } from './compression.js';
@@ -20,20 +19,13 @@ type WithPreference = Negotiator & {
   ): string | undefined;
 };
 
-/** By `Accept-Encoding`, of which few different values are ever sent. */
-const choices = new LRUCache<string, Compression | 'identity'>({ max: 200 });
-
 /** How a body is sent: as the client prefers, and plain if it is short. */
 export function chooseEncoding({ headers }: ApiRequest, length: number): Compression | 'identity' {
   const accepted = headers['accept-encoding'];
   if (length < COMPRESS_FROM_BYTES || !accepted || accepted.length > ACCEPTED_LENGTH_MAX) {
     return 'identity';
   }
-  const known = choices.get(accepted);
-  if (known) return known;
   const negotiator = new Negotiator({ headers }) as WithPreference;
   const preferred = negotiator.encoding([...PREFERRED, 'identity'], { preferred: PREFERRED });
-  const choice = (preferred as Compression | undefined) ?? 'identity';
-  choices.set(accepted, choice);
-  return choice;
+  return (preferred as Compression | undefined) ?? 'identity';
 }
