@@ -14,16 +14,9 @@ export function conditionsOf(query: MarketFilters): Conditions {
   return Object.fromEntries(given.map((field) => [field, { $in: query[field]?.toSorted() }]));
 }
 
-const keys = new WeakMap<MarketFilters, string>();
-
-/** Equal for queries that set the same conditions. Remembered, since popular queries are kept and never change. */
+/** Equal for queries that set the same conditions. */
 export function conditionsKey(query: MarketFilters): string {
-  let key = keys.get(query);
-  if (key === undefined) {
-    key = JSON.stringify(conditionsOf(query));
-    keys.set(query, key);
-  }
-  return key;
+  return JSON.stringify(conditionsOf(query));
 }
 
 /** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */
