@@ -25,27 +25,13 @@ export function filterOf(scope: Scope): { readonly [Field in ScopeField]?: strin
   return { [field]: id };
 }
 
-/** All scopes that a stored market is in: MongoDB finds an array by each of its elements. */
+/** All scopes that a stored market is in, each once: MongoDB finds an array by each of its elements. */
 export function scopesOf(market: Fields): Scope[] {
-  return SCOPE_FIELDS.flatMap((field) =>
+  const scopes = SCOPE_FIELDS.flatMap((field) =>
     [market[field]]
       .flat()
       .filter((id) => typeof id === 'string')
       .map((id): Scope => `${field}:${id}`),
   );
-}
-
-/** Markets, or what is made of them, by their scopes, in the order given. */
-export function byScope<T extends { readonly scopes: readonly Scope[] }>(
-  markets: readonly T[],
-): ReadonlyMap<Scope, readonly T[]> {
-  const found = new Map<Scope, T[]>();
-  for (const market of markets) {
-    for (const scope of market.scopes) {
-      const own = found.get(scope);
-      if (!own) found.set(scope, [market]);
-      else if (own.at(-1) !== market) own.push(market);
-    }
-  }
-  return found;
+  return [...new Set(scopes)];
 }

@@ -4,9 +4,10 @@ import { setImmediate } from 'node:timers/promises';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { ChangeListener, Commit } from '../../change-feed/change.js';
 import { MARKETS } from '../../common/collections.js';
+import { groupBy } from '../../common/group-by.js';
 import { Database } from '../../database/database.js';
 import { isOpen } from '../../database/raw-cursor.js';
-import { byScope, scopesOf, type Scope } from '../scope.js';
+import { scopesOf, type Scope } from '../scope.js';
 import { cachedMarketOf } from './cached-market.js';
 import { CachedScope } from './cached-scope.js';
 import { findScopes } from './find-scopes.js';
@@ -90,19 +91,19 @@ export class ScopeLoader implements ChangeListener {
       if (inOneReply) attempt.killCursor(cursor);
       const isCut = inOneReply && isOpen(cursor);
       const asOf = cursor.atClusterTime ?? afterClusterTime;
-      const each = (document: Document) => ({
-        scopes: scopesOf(document),
-        market: cachedMarketOf(document, asOf),
-      });
-      const markets: ReturnType<typeof each>[] = inOneReply
+      const each = (document: Document) => {
+        const market = cachedMarketOf(document, asOf);
+        return scopesOf(document).map((scope) => ({ scope, market }));
+      };
+      const found: ReturnType<typeof each>[] = inOneReply
         ? cursor.firstBatch.map(each)
         : await attempt.restOf(cursor, each);
       return {
         asOf,
         // Without a collection there is no time of the snapshot, and nothing to be found.
         missingAt: cursor.atClusterTime ? undefined : operationTime,
-        markets: byScope(markets),
-        isWhole: !isCut && markets.length < command.limit,
+        markets: groupBy(found.flat(), ({ scope }) => scope),
+        isWhole: !isCut && found.length < command.limit,
       };
     });
   }

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Document, Timestamp } from 'mongodb';
 import { ChangeFeed } from '../../change-feed/change-feed.js';
+import { groupBy } from '../../common/group-by.js';
 import { Database } from '../../database/database.js';
 import type { ReadAttempt } from '../../database/read-attempt.js';
 import type { KeyedRequest } from '../../http/api-request.js';
 import { findScopes } from '../cache/find-scopes.js';
 import { meets } from '../conditions.js';
 import { marketJson } from '../market-view.js';
-import { byScope, scopesOf } from '../scope.js';
+import { scopesOf } from '../scope.js';
 import { NO_POSITION } from './cursor.js';
 import { groupOf, withGroups } from './group.js';
 import { UnsentAnswers } from '../unsent-answers.js';
@@ -15,14 +16,6 @@ import { WatchGroups } from './watch-groups.js';
 import { WatchPreparation } from './watch-preparation.js';
 import { checkSizes, replicaBehind } from './watch-problems.js';
 import type { WatchQuestion } from './watch-question.js';
-
-/** Groups as JSON, all of one cluster time. */
-interface WatchState {
-  readonly groups: readonly Buffer[];
-  readonly position: Timestamp;
-  /** Everything that was written longer ago than this is in it. Milliseconds. */
-  readonly ageMs: number;
-}
 
 /** Answers with what is new of a watch: from memory, else with all of it from MongoDB. */
 @Injectable()
@@ -53,18 +46,18 @@ export class ChangesService {
   }
 
   /** @returns undefined when the feed fell behind, or a scope was lost, since the preparation */
-  private fromMemory({ watch, since }: WatchQuestion): WatchState | undefined {
+  private fromMemory({ watch, since }: WatchQuestion) {
     const { isCurrent, position, ageMs } = this.feed;
     if (!isCurrent || !position || !this.groups.hasAll(watch)) return undefined;
     return { groups: this.groups.groups(watch, since), position, ageMs };
   }
 
   /** All of a watch, in one state. */
-  private async fromMongodb(question: WatchQuestion): Promise<WatchState> {
+  private async fromMongodb(question: WatchQuestion) {
     const askedAt = performance.now();
     const { scopes } = question.watch;
     const { position, markets, ageMs } = await this.read(question);
-    const found = byScope(markets);
+    const found = groupBy(markets.flat(), ({ scope }) => scope);
     checkSizes(scopes, (scope) => found.get(scope)?.length);
     const groups = scopes.map((scope) => {
       const texts = (found.get(scope) ?? []).flatMap(({ json }) => json ?? []);
@@ -76,10 +69,10 @@ export class ChangesService {
   private read({ watch, afterClusterTime, readMs }: WatchQuestion) {
     // All markets of an id count for its size, so MongoDB filters only where nobody else can.
     const command = findScopes(watch.scopes, watch.isComparableInMemory ? {} : watch.conditions);
-    const each = (document: Document) => ({
-      scopes: scopesOf(document),
-      json: meets(document, watch.conditions) ? marketJson(document) : undefined,
-    });
+    const each = (document: Document) => {
+      const json = meets(document, watch.conditions) ? marketJson(document) : undefined;
+      return scopesOf(document).map((scope) => ({ scope, json }));
+    };
     return this.database.read(readMs, async (attempt) => {
       const { ageMs, isOfPrimary } = attempt;
       const newestWrite = await this.newestWrite(attempt);
