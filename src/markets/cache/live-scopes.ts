@@ -81,15 +81,12 @@ export class LiveScopes implements ChangeListener {
       // An owner that was told of another scope may have released this one.
       const isLive = this.scopes.get(scope.key) === scope;
       if (!isLive || !change.clusterTime.greaterThan(scope.asOf)) continue;
-      if (change.applyTo(scope)) this.applied(scope, change);
-      else this.lose(scope);
+      const isKept = change.applyTo(scope);
+      if (!isKept) this.scopes.delete(scope.key);
+      // The change itself may not name the scopes that the market was in.
+      else this.history.note(scope.key, change.marketKey, change.clusterTime);
+      this.tellOwners(scope);
     }
-  }
-
-  private applied(scope: CachedScope, change: MarketChange): void {
-    // The change itself may not name the scopes that the market was in.
-    this.history.note(scope.key, change.marketKey, change.clusterTime);
-    this.tellOwners(scope);
   }
 
   /** The scopes that the market was in, and those that it is in now; all are gone through where nobody knows. */
