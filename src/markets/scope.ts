@@ -7,12 +7,6 @@ type ScopeField = (typeof SCOPE_FIELDS)[number];
 /** Which list of markets: all that have one id in one of the fields. A text, so that it is a key of maps. */
 export type Scope = `${ScopeField}:${string}`;
 
-/** The scope that a parameter of this name asks for; undefined if it asks for something else. */
-export function scopeOf(name: string, id: string): Scope | undefined {
-  const field = SCOPE_FIELDS.find((each) => each === name);
-  return field && `${field}:${id}`;
-}
-
 /** The field that the scope's markets are looked up by, and the id in it. */
 export function partsOf(scope: Scope): [field: ScopeField, id: string] {
   const colon = scope.indexOf(':');

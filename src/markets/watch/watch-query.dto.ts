@@ -2,7 +2,7 @@ import type { RawQuery } from '../../http/api-request.js';
 import { every, HeaderText, QueryInteger, QueryText } from '../../http/input/parameters.js';
 import type { RequestFault } from '../../http/problem-body.dto.js';
 import { MarketFilters } from '../markets-query.dto.js';
-import { SCOPE_FIELDS, scopeOf, type Scope } from '../scope.js';
+import { SCOPE_FIELDS, scopesOf, type Scope } from '../scope.js';
 import { readCursor } from './cursor.js';
 
 /** How many ids one watch may have, of all names together. */
@@ -46,7 +46,7 @@ export class WatchQuery extends MarketFilters {
 
   constructor(query: RawQuery = []) {
     super();
-    this.scopes = query.flatMap(([name, id]) => scopeOf(name, id) ?? []);
+    this.scopes = query.flatMap(([name, id]) => scopesOf({ [name]: id }));
   }
 
   /** How many requests it counts as. */
