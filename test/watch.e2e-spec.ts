@@ -75,7 +75,7 @@ async function restart(config: Partial<Config> = {}): Promise<TestApp> {
   const restarted = await createTestApp({ mongodbUri, dbInit: false, ...config });
   // On a busy machine the feed begins later than a caller waits for it.
   await told(restarted);
-  await Promise.all(restarted.app.get(HistoryBackfill).steps);
+  await until(() => !restarted.app.get(HistoryBackfill).isFilling);
   return restarted;
 }
 
@@ -923,7 +923,7 @@ it('a stream is told what was written when the feed had failed, and could not go
     const stream = await open('eventId=e', {}, own.key, own);
     await stream.named('current');
     // What reads the past could meet the failure in place of the feed.
-    await Promise.all(own.app.get(HistoryBackfill).steps);
+    await until(() => !own.app.get(HistoryBackfill).isFilling);
     const HISTORY_LOST = 286;
     const failing = { failCommands: ['getMore'], errorCode: HISTORY_LOST };
     await setFailCommand(mongod, { times: 1 }, failing);

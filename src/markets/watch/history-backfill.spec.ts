@@ -1,6 +1,7 @@
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import { MongoNetworkError, MongoServerError, Timestamp, type Db, type Document } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../../test/until.js';
 import type { ChangeFeed } from '../../change-feed/change-feed.js';
 import type { Database } from '../../database/database.js';
 import { ChangeHistory } from '../cache/change-history.js';
@@ -57,15 +58,18 @@ beforeEach(() => {
 });
 
 /** As the feed begins at a position. */
-function begin(position: Timestamp, until: Timestamp | undefined = position): void {
+function begin(position: Timestamp): void {
   history.startAt(position);
-  backfill.forgetAll(until);
+  backfill.forgetAll(position);
 }
 
 it('takes nothing for known that was read for a feed which has begun anew since', async () => {
   begin(at(1_000));
-  read = () => begin(at(2_000), undefined);
-  await Promise.all(backfill.steps);
+  read = () => {
+    history.startAt(at(2_000));
+    backfill.forgetAll(undefined);
+  };
+  await until(() => !backfill.isFilling);
   expect(history.begin).toEqual(at(2_000));
 });
 
@@ -92,7 +96,7 @@ it('goes on waiting for all of the past where a client missed more than its rece
 it('reads the past again where that was cut off: cursors of ten minutes ago are good after a start, too', async () => {
   cuts = 2;
   begin(at(2_000));
-  await Promise.all(backfill.steps);
+  await until(() => !backfill.isFilling);
   expect(history.begin?.lessThanOrEqual(at(1_400))).toBe(true);
 });
 
@@ -100,7 +104,7 @@ it('reads the past again where its login had ended just then', async () => {
   cuts = 1;
   cutBy = new MongoServerError({ message: 'Command aggregate requires authentication' });
   begin(at(2_000));
-  await Promise.all(backfill.steps);
+  await until(() => !backfill.isFilling);
   expect(history.begin?.lessThanOrEqual(at(1_400))).toBe(true);
 });
 
@@ -150,7 +154,7 @@ it('lets all wait for the past for a moment whenever the feed begins anew, howev
 
 it('has only the ids of each market sent: ten minutes of whole markets may be gigabytes', async () => {
   begin(at(1_000));
-  await Promise.all(backfill.steps);
+  await until(() => !backfill.isFilling);
   const ofMarkets = shapes.map((shape) =>
     Object.keys(shape['$project']).filter((path) => path.startsWith('full')),
   );

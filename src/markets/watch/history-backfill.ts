@@ -17,7 +17,7 @@ import type { WatchQuestion } from './watch-question.js';
 /** The history is filled so far back, step by step: clients that reconnect have missed seconds, not minutes. */
 const STEPS_SECONDS = [10, 60, KEPT_SECONDS];
 
-const FEED_POLL_MS = 50;
+const POLL_MS = 10;
 
 /** The pause before the past is read again since that was cut off, by an election for one. Milliseconds. */
 const AGAIN_AFTER_MS = 500;
@@ -41,8 +41,8 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
   private closed = false;
   private feedBegunAt = -Infinity;
   private readonly waits = new FewWaits();
-  /** For each step: settled when so much of the past is known, or never will be. */
-  steps: readonly Promise<void>[] = [];
+  /** Whether more of the past may become known. */
+  isFilling = false;
 
   constructor(
     private readonly database: Database,
@@ -54,48 +54,42 @@ export class HistoryBackfill implements ChangeListener, OnApplicationShutdown {
 
   /** @param until where the feed begins; undefined where there is no oplog */
   forgetAll(until: Timestamp | undefined): void {
-    const generation = (this.generation += 1);
+    this.generation += 1;
     this.feedBegunAt = performance.now();
-    if (!until || this.closed) return;
-    const steps: Promise<void>[] = [];
-    for (const seconds of STEPS_SECONDS) {
-      const before = steps.at(-1) ?? Promise.resolve();
-      steps.push(before.then(() => this.fill(generation, until, seconds)));
-    }
-    this.steps = steps;
+    this.isFilling = until !== undefined && !this.closed;
+    if (until && this.isFilling) void this.fillAll(this.generation, until);
   }
 
   /** Waits until the past is known where a client's cursor is older than the history, if there is time and room. */
-  async waitUntilKnown(question: WatchQuestion): Promise<void> {
-    const { since, waitMs } = question;
-    if (!since || waitMs < 0) return;
-    const { generation } = this;
+  async waitUntilKnown({ since, waitMs }: WatchQuestion): Promise<void> {
     const mayAllWait = performance.now() - this.feedBegunAt < ALL_WAIT_MS;
-    if (!mayAllWait && this.waits.isFull) return;
-    await this.waits.count(this.waitForSteps(since, waitMs));
-    if (generation !== this.generation) await this.waitUntilKnown(question);
+    if (since && (mayAllWait || !this.waits.isFull))
+      await this.waits.count(this.waitFor(since, performance.now() + waitMs));
   }
 
   onApplicationShutdown(): void {
     this.closed = true;
+    this.isFilling = false;
     this.generation += 1;
   }
 
-  private async waitForSteps(since: Timestamp, waitMs: number): Promise<void> {
-    const tooLate = delay(waitMs, undefined, { ref: false });
-    for (const filled of this.steps) {
-      if (this.history.reaches(since)) break;
-      await Promise.race([filled, tooLate]);
-    }
+  private async waitFor(since: Timestamp, deadline: number): Promise<void> {
+    while (this.isFilling && !this.history.reaches(since) && performance.now() < deadline)
+      await delay(POLL_MS, undefined, { ref: false });
+  }
+
+  private async fillAll(generation: number, until: Timestamp): Promise<void> {
+    for (const seconds of STEPS_SECONDS) await this.fill(generation, until, seconds);
+    if (generation === this.generation) this.isFilling = false;
   }
 
   private async fill(generation: number, until: Timestamp, seconds: number): Promise<void> {
     // While the feed can't read the oplog, this can't either; and `database` may connect after the feed.
+    do await delay(POLL_MS);
     while (
       generation === this.generation &&
       (this.feed.ageMs === Infinity || !this.database.connection.db)
-    )
-      await delay(FEED_POLL_MS);
+    );
     const { begin } = this.history;
     // A history that begins later has dropped what was before: there was too much, or it was of another collection.
     if (generation !== this.generation || !begin || begin.greaterThan(until)) return;
