@@ -381,6 +381,28 @@ describe('MarketCache', () => {
         ['a', 'b', 'x'],
       ],
       [
+        'a move here and away again, in one transaction',
+        (id) =>
+          bench.withTransaction(async (session) => {
+            for (const eventId of [id, randomUUID()])
+              await bench.markets.updateOne(
+                { marketId: `x ${id}` },
+                { $set: { eventId } },
+                { session },
+              );
+          }),
+        ['a', 'b'],
+      ],
+      [
+        'a deletion, and an insert of the same market elsewhere, in one transaction',
+        (id) =>
+          bench.withTransaction(async (session) => {
+            const deleted = await bench.markets.findOneAndDelete(one(id), { session });
+            await bench.markets.insertOne({ ...deleted, eventId: randomUUID() }, { session });
+          }),
+        ['b'],
+      ],
+      [
         'the loss of the id',
         (id) => bench.markets.updateOne(one(id), { $unset: { eventId: 1 } }),
         ['b'],
