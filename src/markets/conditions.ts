@@ -14,11 +14,6 @@ export function conditionsOf(query: MarketFilters): Conditions {
   return Object.fromEntries(given.map((field) => [field, { $in: query[field]?.toSorted() }]));
 }
 
-/** Equal for queries that set the same conditions. */
-export function conditionsKey(query: MarketFilters): string {
-  return JSON.stringify(conditionsOf(query));
-}
-
 /** Whether a stored market meets all conditions, as MongoDB judges it: an array does if any of its elements does. */
 export function meets(stored: Fields, conditions: Conditions): boolean {
   return FILTERED_FIELDS.every((field) => {

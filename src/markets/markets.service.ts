@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { PageAnswer } from './page-answer.js';
 import { isComparable } from './cache/id-order.js';
 import { MarketCache } from './cache/market-cache.js';
-import { conditionsKey } from './conditions.js';
 import { marketJson } from './market-view.js';
 import type { MarketsQuery } from './markets-query.dto.js';
 import { PageReader } from './page-reader.js';
@@ -20,7 +19,7 @@ export class MarketsService {
    * @throws Problem when MongoDB must be asked and can't answer (in time)
    */
   async page(scope: Scope, query: MarketsQuery) {
-    const cached = isComparable(conditionsKey(query))
+    const cached = isComparable(JSON.stringify(query))
       ? (this.cache.recall(scope, query) ?? (await this.cache.recallAfterLoad(scope, query)))
       : undefined;
     if (cached) return { answer: cached, source: 'memory' as const };

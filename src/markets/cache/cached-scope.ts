@@ -1,7 +1,7 @@
 import type { Timestamp } from 'mongodb';
 import { isDeepStrictEqual } from 'node:util';
 import { PageAnswer } from '../page-answer.js';
-import { conditionsKey, conditionsOf, meets, type Conditions } from '../conditions.js';
+import { conditionsOf, meets, type Conditions } from '../conditions.js';
 import type { MarketsQuery } from '../markets-query.dto.js';
 import type { Scope } from '../scope.js';
 import type { CachedMarket } from './cached-market.js';
@@ -65,7 +65,7 @@ export class CachedScope {
 
   answer(query: MarketsQuery): PageAnswer {
     const { page, take } = query;
-    const key = `${page} ${take} ${conditionsKey(query)}`;
+    const key = `${page} ${take} ${JSON.stringify(conditionsOf(query))}`;
     const made = this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
     return made.answer;
   }
