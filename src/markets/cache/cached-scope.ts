@@ -30,6 +30,8 @@ export class CachedScope {
   private readonly answers = new Map<string, MadeAnswer>();
   private readonly groups = new Map<string, Buffer>();
   private readonly markets = new Map<string, CachedMarket>();
+  /** The markets in the order of `_id`; made when it is asked for after a change. */
+  private inOrder: readonly CachedMarket[] | undefined;
   marketsBytes = 0;
 
   /** @param asOf the cluster time of the state that it was made from */
@@ -58,15 +60,19 @@ export class CachedScope {
 
   /** The markets that meet all conditions, in the order of `_id`. */
   matching(conditions: Conditions): readonly CachedMarket[] {
-    return [...this.markets.values()]
-      .filter(({ filtered }) => meets(filtered, conditions))
-      .toSorted((one, other) => compareKeys(one.key, other.key));
+    this.inOrder ??= [...this.markets.values()].toSorted((one, other) =>
+      compareKeys(one.key, other.key),
+    );
+    if (Object.keys(conditions).length === 0) return this.inOrder;
+    return this.inOrder.filter(({ filtered }) => meets(filtered, conditions));
   }
 
   answer(query: MarketsQuery): PageAnswer {
     const { page, take } = query;
-    const key = `${page} ${take} ${JSON.stringify(conditionsOf(query))}`;
-    const made = this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query));
+    const conditions = conditionsOf(query);
+    const key = `${page} ${take} ${JSON.stringify(conditions)}`;
+    const made =
+      this.answers.get(key) ?? keep(this.answers, key, this.makeAnswer(query, conditions));
     return made.answer;
   }
 
@@ -87,6 +93,7 @@ export class CachedScope {
 
   put(market: CachedMarket): void {
     const found = this.get(market.key);
+    this.inOrder = undefined;
     this.marketsBytes += market.bytes - (found?.bytes ?? 0);
     if (found && isDeepStrictEqual(market.filtered, found.filtered)) {
       this.forgetAnswersWith(found);
@@ -100,6 +107,7 @@ export class CachedScope {
   remove(marketKey: string): void {
     const found = this.get(marketKey);
     if (!found) return;
+    this.inOrder = undefined;
     this.forgetAnswers();
     this.marketsBytes -= found.bytes;
     this.markets.delete(marketKey);
@@ -113,9 +121,9 @@ export class CachedScope {
     this.groups.clear();
   }
 
-  private makeAnswer(query: MarketsQuery): MadeAnswer {
+  private makeAnswer(query: MarketsQuery, conditions: Conditions): MadeAnswer {
     const { page, take } = query;
-    const matching = this.matching(conditionsOf(query));
+    const matching = this.matching(conditions);
     const start = (page - 1) * take;
     const markets = matching.slice(start, start + take);
     const texts = markets.map(({ json }) => json);
