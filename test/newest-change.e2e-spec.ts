@@ -46,3 +46,17 @@ it('tells no age below nothing, though the clock of MongoDB is ahead', async () 
     await client.close();
   }
 });
+
+it('tells the last of several changes', async () => {
+  const client = await MongoClient.connect(testDatabaseUri());
+  try {
+    await client.db().collection('markets').insertOne({});
+    await timers.setTimeout(20);
+    const before = Date.now();
+    await client.db().collection('markets').insertOne({});
+    const { at } = await newestChange(client.db(), 'markets');
+    expect(Date.parse(at ?? '')).toBeGreaterThanOrEqual(before);
+  } finally {
+    await client.close();
+  }
+});
