@@ -34,6 +34,11 @@ it('has as much room for a key as is left for all, and always for its first larg
     false,
   ]);
   expect(events.hasRoom(unsentOf('e', 0), MIB)).toBe(true);
+  const last = unsentOf('e', 11 * MIB);
+  events.wrote(last);
+  // More is on its way than may be for all together.
+  expect(events.hasRoom(unsentOf('f', 0), MIB)).toBe(true);
+  Object.assign(last.response, { destroyed: true });
   Object.assign(streams[0]?.response ?? {}, { destroyed: true });
   events.forgetRead();
   expect(events.hasRoom(unsentOf('b', 0), MIB)).toBe(true);
