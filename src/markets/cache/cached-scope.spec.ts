@@ -51,6 +51,13 @@ describe('CachedScope', () => {
     expect(scope.bytes - before).toBeGreaterThan(2 * provider.join().length);
   });
 
+  it('makes groups anew after a change that leaves every page with the same markets', () => {
+    const group = (text: string) => scope.group('{}', () => Buffer.from(text)).toString();
+    expect([group('old'), group('new')]).toEqual(['old', 'old']);
+    scope.put(aCached('b', {}, 2));
+    expect(group('new')).toBe('new');
+  });
+
   it.each([
     ['a', ['a', 'b', 'd', 'f']],
     ['c', ['b', 'c', 'd', 'f']],
