@@ -53,8 +53,8 @@ it('9,500 markets that nobody has asked for are answered in 2 s', async () => {
 });
 
 it('more than 10,000 markets in all are too many: the id is named with which they are', async () => {
-  const { body } = await ask(EVENTS).expect(400);
-  expect(body.code).toBe('too_much_data');
+  const { status, body } = await inTime(() => ask(EVENTS));
+  expect([status, body.code]).toEqual([400, 'too_much_data']);
   expect(body.errors).toEqual([
     { in: 'query', name: 'eventId', detail: expect.stringContaining('"f"') },
   ]);
