@@ -618,9 +618,9 @@ withRedis(`counting together${hasRedis ? '' : ' (skipped: no redis-server on the
   it('is known to go on as soon as Redis is back, though nobody asks', async () => {
     const counter = replicas[0].app.get(RequestCounter);
     await redis.stop();
-    await until(() => counter.isRedisAway === true);
+    await until(() => counter.isRedisAway);
     await redis.start();
-    await until(() => counter.isRedisAway === false);
+    await until(() => !counter.isRedisAway);
     expect((await replicas[0].getOpen('/metrics')).text).toMatch(/^redis_away 0$/m);
   });
 
@@ -834,7 +834,7 @@ it('what closes each connection at once is told as away', async () => {
   const { port } = server.address() as AddressInfo;
   const alone = await createTestApp({ redisUrl: `redis://127.0.0.1:${port}` });
   try {
-    await until(() => alone.app.get(RequestCounter).isRedisAway === true);
+    await until(() => alone.app.get(RequestCounter).isRedisAway);
     expect(alone.logged.filter((line) => line.includes('Redis is away'))).toHaveLength(1);
   } finally {
     await alone.close();

@@ -9,7 +9,7 @@ export class LimitMetrics {
     metrics.gauges({
       redis_away: [
         '1 while Redis can not be used, so that each process counts requests for itself, else 0.',
-        () => Number(counter.isRedisAway ?? false),
+        () => Number(counter.isRedisAway),
       ],
     });
   }

@@ -1,13 +1,18 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis, ReplyError } from 'ioredis';
+import { Config } from '../config.js';
 import { RedisConnection } from './redis-connection.js';
-import { RedisCounter } from './redis-counter.js';
-import { WindowCounter } from './window-counter.js';
+import { RequestCounter } from './request-counter.js';
 
 const newConnection = () => new RedisConnection('redis://127.0.0.1:1');
-const newCounter = () => new RedisCounter(newConnection(), new WindowCounter(1));
-const clientOf = (counter: RedisCounter) => counter['redis']['redis'];
+
+function newCounter() {
+  const counter = new RequestCounter(new Config());
+  const connection = newConnection();
+  counter['redis'] = connection;
+  return { counter, client: connection['redis'] };
+}
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -22,10 +27,10 @@ afterEach(() => {
 async function cutsAfter(failure: Error) {
   jest.spyOn(Redis.prototype, 'eval').mockRejectedValue(failure);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
-  const counter = newCounter();
-  clientOf(counter).status = 'ready';
+  const { counter, client } = newCounter();
+  client.status = 'ready';
   // This process counts in its place, and as much.
-  counter['fallback'].add('a key', 3);
+  counter['inProcess'].add('a key', 3);
   expect(await counter.add('a key', 2, 3)).toMatchObject({ used: 5 });
   return cut;
 }
@@ -37,12 +42,12 @@ it('connects anew to a Redis that does not answer in time', async () => {
 it('closes a connection that answers too slowly once, however many requests wait for it', async () => {
   jest.spyOn(Redis.prototype, 'eval').mockRejectedValue(new Error('Command timed out'));
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
-  const counter = newCounter();
+  const { counter, client } = newCounter();
   for (const closings of [1, 2]) {
-    clientOf(counter).status = 'ready';
-    await Promise.all(['a key', 'another'].map((id) => counter.add(id, 1, 0)));
+    client.status = 'ready';
+    await Promise.all(['a key', 'another'].map(async (id) => counter.add(id, 1, 0)));
     expect(cut).toHaveBeenCalledTimes(closings);
-    clientOf(counter).emit('close');
+    client.emit('close');
   }
 });
 
@@ -53,7 +58,7 @@ it('lets a Redis that refuses keep its connection', async () => {
 it('lets a Redis that has answered keep its connection', async () => {
   jest.spyOn(Redis.prototype, 'eval').mockResolvedValue([1, 60_000, 1]);
   const cut = jest.spyOn(Redis.prototype, 'disconnect').mockReturnValue();
-  const counter = newCounter();
+  const { counter } = newCounter();
 
   expect(await counter.add('a key', 1, 0)).toEqual({ used: 1, msLeft: 60_000, fits: true });
   jest.advanceTimersByTime(60_000);
@@ -63,8 +68,8 @@ it('lets a Redis that has answered keep its connection', async () => {
 
 it('says why Redis is away where all addresses of its host refuse, which Node tells of each alone', () => {
   const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-  const counter = newCounter();
-  clientOf(counter).emit('error', new AggregateError([new Error('connect ECONNREFUSED')]));
+  const { counter, client } = newCounter();
+  client.emit('error', new AggregateError([new Error('connect ECONNREFUSED')]));
   expect(counter.isRedisAway).toBe(true);
   expect(warn).toHaveBeenCalledWith(expect.stringMatching(/itself: connect ECONNREFUSED$/));
 });
