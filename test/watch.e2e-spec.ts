@@ -26,6 +26,7 @@ import { aMarket } from './factories.js';
 import { TestMongod } from './mongo.js';
 import { onceIndexesAreBuilt, onMember, setFailCommand } from './mongo-admin.js';
 import { monitored, readsDuring } from './mongo-commands.js';
+import { openStream } from './open-stream.js';
 import { inTime, until } from './until.js';
 import { StreamClient, type Group, type StreamEvent } from './watch-client.js';
 
@@ -50,21 +51,16 @@ async function stored(...wishes: Partial<Market>[]) {
   return documents;
 }
 
-/** Opens a stream once the service knows all that is written, so that it tells nothing twice. */
+/** Opens a stream that ends with the test. */
 async function open(
   query: string,
   headers = {},
   key = service.key,
   of = service,
 ): Promise<StreamClient> {
-  const url = `${of.url}/v1/markets/stream?${query}`;
-  for (;;) {
-    await told(of);
-    const stream = await StreamClient.open(url, { 'X-API-Key': key, ...headers });
-    streams.push(stream);
-    // While the feed is late on a busy machine, a stream is refused.
-    if (stream.response.statusCode !== 503) return stream;
-  }
+  const stream = await openStream({ ...of, key }, query, headers);
+  streams.push(stream);
+  return stream;
 }
 
 const told = (of = service) => allTold(of);

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { HTTP_LIMITS } from '../../src/http/http-limits.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
-import { allTold, createTestApp, type TestApp } from '../app.js';
+import { createTestApp, type TestApp } from '../app.js';
 import { storeEvent } from '../factories.js';
+import { openStream } from '../open-stream.js';
 import { inTime, until } from '../until.js';
-import { StreamClient } from '../watch-client.js';
+import type { StreamClient } from '../watch-client.js';
 
 const MIB = 1_024 * 1_024;
 
@@ -23,16 +24,9 @@ afterEach(() => {
 });
 
 async function open(query: string): Promise<StreamClient> {
-  const { url, key } = service;
-  for (;;) {
-    await allTold(service);
-    const stream = await StreamClient.open(`${url}/v1/markets/stream?${query}`, {
-      'X-API-Key': key,
-    });
-    streams.push(stream);
-    // While the feed is late on a busy machine, a stream is refused.
-    if (stream.response.statusCode !== 503) return stream;
-  }
+  const stream = await openStream(service, query);
+  streams.push(stream);
+  return stream;
 }
 
 async function isCut(): Promise<boolean> {

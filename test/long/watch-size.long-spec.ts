@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { allTold, createTestApp, type TestApp } from '../app.js';
 import { aMarket, storeEvent } from '../factories.js';
 import { TestMongod } from '../mongo.js';
+import { openStream } from '../open-stream.js';
 import { inTime, until } from '../until.js';
-import { StreamClient } from '../watch-client.js';
 
 const PER_EVENT = 1_900;
 
@@ -30,16 +30,6 @@ afterAll(async () => {
 const markets = () => service.database.db.collection('markets');
 
 const told = () => allTold(service);
-
-async function open(query: string, of: TestApp): Promise<StreamClient> {
-  const headers = { 'X-API-Key': of.key };
-  for (;;) {
-    await allTold(of);
-    const stream = await StreamClient.open(`${of.url}/v1/markets/stream?${query}`, headers);
-    // While the feed is late on a busy machine, a stream is refused.
-    if (stream.response.statusCode !== 503) return stream;
-  }
-}
 
 const ask = (events: readonly string[]) =>
   service.get(`/v1/markets/changes?${events.map((id) => `eventId=${id}`).join('&')}`);
@@ -136,10 +126,10 @@ it('a stream ends when it grows above what may be watched: others go on, even wh
   try {
     await markets().insertMany(large('m'.repeat(8_000)) as never[]);
     const other = await storeEvent(small.database.connection, 1);
-    const innocent = await open(`eventId=${other}`, small);
+    const innocent = await openStream(small, `eventId=${other}`);
     await innocent.named('current');
     const { key } = await small.keys.create({ name: 'other' });
-    const unread = await open(`eventId=${eventId}`, { ...small, key });
+    const unread = await openStream({ ...small, key }, `eventId=${eventId}`);
     unread.response.pause();
     await markets().updateMany({ eventId }, { $set: { name: 'n'.repeat(16_000) } });
     await allTold(small);
